@@ -91,6 +91,7 @@ func (l *line) Get(_, offset int, v []float32) error { copy(v, l.w[offset:]); re
 func (l *line) Put(_, offset int, v []float32) error { copy(l.w[offset:], v); return nil }
 func (l *line) Fork() (engine.Replica, error)        { return nil, fmt.Errorf("not needed") }
 func (l *line) Close() error                         { return nil }
+func (l *line) MicroBatches() int                    { return 1 }
 func (l *line) Stage(_ context.Context, b *engine.Batch, _ []model.Rows) (engine.Staged, error) {
 	own := *b
 	own.Records, own.Weights = slices.Clone(b.Records), slices.Clone(b.Weights)

@@ -26,7 +26,17 @@ type Options struct {
 	MicroBatch    int    // records per Step: the only batch shape that is built
 	Deterministic bool   // sums in a fixed order, at any number of threads
 	Seed          uint64 // the initial values are a function of it
+	// ComputeType is F32, TF32 or BF16, the arithmetic of the activations; "": the
+	// engine's own. Parameters and sums are f32.
+	ComputeType string
 }
+
+// The compute types.
+const (
+	F32  = "f32"  // IEEE binary32
+	TF32 = "tf32" // factors of products have 10 bits of mantissa
+	BF16 = "bf16" // activations have 7 bits of mantissa and the exponent of f32
+)
 
 // Input is one raw input tensor, little-endian; its first dimension is the
 // record. It is normalised on the device.
@@ -36,8 +46,9 @@ type Input struct {
 	Data  []byte
 }
 
-// Batch is one micro-batch: Inputs[0] the features, Inputs[1] the labels.
-// Records of weight 0 are padding: they count in no sum, mean or moment.
+// Batch is one micro-batch, or several one after the other (see Replica.MicroBatches):
+// Inputs[0] the features, Inputs[1] the labels. Records of weight 0 are padding: they
+// count in no sum, mean or moment.
 type Batch struct {
 	Inputs      []Input
 	Records     []int64 // the records' numbers in the dataset; dropout masks follow from them
@@ -98,6 +109,9 @@ type Replica interface {
 	Put(vector, offset int, v []float32) error
 	// Get reads len(v) values.
 	Get(vector, offset int, v []float32) error
+	// MicroBatches returns how many micro-batches a Batch may have at most. Steps of
+	// several cost a device fewer round trips; the sums are the same.
+	MicroBatches() int
 	// Stage checks a batch and uploads it. The caller may reuse the batch's
 	// memory once Stage has returned.
 	Stage(ctx context.Context, b *Batch, rows []model.Rows) (Staged, error)

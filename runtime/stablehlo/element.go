@@ -112,3 +112,6 @@ func (v *Value) Select(a, b *Value) *Value {
 	}
 	return v.function.add(a.Type, a.Dims, fmt.Sprintf("stablehlo.select %s, %s, %s : %s, %s", v.name, a.name, b.name, v.tensor(), a.tensor()))
 }
+
+// Of returns a tensor of v's shape, of one number of 64 bits.
+func (v *Value) Of(x uint64) *Value { return v.function.Unsigned(x).Broadcast(v.Dims, nil) }

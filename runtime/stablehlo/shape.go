@@ -95,3 +95,15 @@ func Concatenate(dim int, parts ...*Value) *Value {
 	f, t := parts[0].function, parts[0].Type
 	return f.add(t, dims, fmt.Sprintf("stablehlo.concatenate %s, dim = %d : %s", strings.Join(names, ", "), dim, signature(t, dims, parts...)))
 }
+
+// Part returns count elements of the first dimension, from a scalar index on.
+func (v *Value) Part(from *Value, count int) *Value {
+	dims := slices.Clone(v.Dims)
+	dims[0] = count
+	zero := v.function.Constant(from.Type, 0)
+	operands, names := []*Value{v, from}, from.name
+	for range v.Dims[1:] {
+		operands, names = append(operands, zero), names+", "+zero.name
+	}
+	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.dynamic_slice %s, %s, sizes = [%s] : %s", v.name, names, list(dims), signature(v.Type, dims, operands...)))
+}

@@ -20,16 +20,17 @@ type batch struct {
 	stop     context.CancelFunc
 
 	part   *part         // whose micro-batches are being computed; nil: none yet
-	at     int           // the next one
+	at     int           // its next batch
 	staged engine.Staged // that one on the device; nil: it is not there yet
+	count  int           // the micro-batches that it has
 	err    error         // why it could not be staged
 }
 
 // part is some micro-batches of a lease.
 type part struct {
-	micro []engine.Batch // of the replica's size each, the last one padded
-	last  bool           // of the lease
-	err   error          // why they could not be read
+	batches []engine.Batch // of whole micro-batches, the last one padded
+	last    bool           // of the lease
+	err     error          // why they could not be read
 
 	features, labels []byte
 	scratch          []byte
@@ -93,7 +94,7 @@ func (s *session) done(b *batch) {
 func (s *session) read(ctx context.Context, b *batch) {
 	defer close(b.parts)
 	info := s.source(b).Info()
-	size := int64(s.micro * max(1, partBytes/(s.micro*max(info.FeatureBytes(), info.TargetBytes()))))
+	size := int64(s.micro * max(s.group, partBytes/(s.micro*max(info.FeatureBytes(), info.TargetBytes()))))
 	for at := b.Start; at < b.End; at += size {
 		var p *part
 		select {
@@ -157,27 +158,36 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	if s.Accounts != nil {
 		b.read.add(p.records[:n])
 	}
-	p.slice(info, s.micro, padded, s.Spec.Seed, uint64(b.Epoch))
+	p.slice(info, s.micro, s.Spec.Seed, uint64(b.Epoch), s.group, int(start-b.Start)/s.micro, int(b.Leaf)/s.micro)
 	return nil
 }
 
-// slice cuts the records into micro-batches.
-func (p *part) slice(info dataset.Info, micro, padded int, seed, epoch uint64) {
-	p.micro = p.micro[:0]
+// slice cuts the records into batches of up to group micro-batches. first is the place of
+// the part's first micro-batch in its lease. No batch has micro-batches of two leaves,
+// which have so many each; 0: the lease has one.
+func (p *part) slice(info dataset.Info, micro int, seed, epoch uint64, group, first, leaf int) {
+	p.batches = p.batches[:0]
 	size, label := info.FeatureBytes(), info.TargetBytes()
-	target, targets := info.Target.Batch(micro)
-	for at := 0; at < padded; at += micro {
-		to := at + micro
-		p.micro = append(p.micro, engine.Batch{
+	all := len(p.records) / micro
+	for at := 0; at < all; {
+		count := min(group, all-at)
+		if leaf > 0 {
+			count = min(count, leaf-(first+at)%leaf)
+		}
+		records := count * micro
+		target, targets := info.Target.Batch(records)
+		from, to := at*micro, (at+count)*micro
+		p.batches = append(p.batches, engine.Batch{
 			Inputs: []engine.Input{
-				{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: p.features[at*size : to*size]},
-				{Type: target, Shape: targets, Data: p.labels[at*label : to*label]},
+				{Type: info.Type, Shape: append([]int{records}, info.Shape...), Data: p.features[from*size : to*size]},
+				{Type: target, Shape: targets, Data: p.labels[from*label : to*label]},
 			},
-			Records: p.records[at:to],
-			Weights: p.weights[at:to],
+			Records: p.records[from:to],
+			Weights: p.weights[from:to],
 			Seed:    seed,
 			Epoch:   epoch,
 		})
+		at += count
 	}
 }
 

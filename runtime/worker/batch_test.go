@@ -35,7 +35,7 @@ func (s numbered) Read(_ context.Context, records []int64, features, labels []by
 func readOf(t *testing.T, about dataset.Info, s spec.Spec, l wire.Lease) *part {
 	t.Helper()
 	source := numbered{about: about}
-	w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{Train: source, Test: source}}, micro: 2}
+	w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{Train: source, Test: source}}, micro: 2, group: 1}
 	p := new(part)
 	if err := (&session{worker: w}).readPart(t.Context(), &batch{Lease: l}, p, l.Start, l.End); err != nil {
 		t.Fatal(err)
@@ -65,10 +65,10 @@ func TestTargets(t *testing.T) {
 			records = append(records, byte(order.At(1+at)))
 		}
 		records = append(records, 0)
-		if len(p.micro) != 2 {
-			t.Fatalf("%d micro-batches", len(p.micro))
+		if len(p.batches) != 2 {
+			t.Fatalf("%d micro-batches", len(p.batches))
 		}
-		for i, m := range p.micro {
+		for i, m := range p.batches {
 			in := m.Inputs[1]
 			var want []byte
 			for _, r := range records[2*i : 2*i+2] {
@@ -98,7 +98,7 @@ func TestAugmentedBatches(t *testing.T) {
 	} {
 		w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{
 			Train: numbered{about: about}, Test: numbered{about: about}, Augmenter: augmenter,
-		}}, micro: 4}
+		}}, micro: 4, group: 1}
 		p := new(part)
 		if err := (&session{worker: w}).readPart(t.Context(), &batch{Lease: l}, p, l.Start, l.End); err != nil {
 			t.Fatal(err)
@@ -111,6 +111,34 @@ func TestAugmentedBatches(t *testing.T) {
 			if got := p.features[16*i : 16*i+16]; !slices.Equal(got, want) {
 				t.Errorf("epoch %d, evaluated %v: record %d is %v, want %v", l.Epoch, l.Evaluate, record, got, want)
 			}
+		}
+	}
+}
+
+// A batch has whole micro-batches, never of two leaves or more than the replica takes.
+func TestBatchesOfMicroBatches(t *testing.T) {
+	about := dataset.Info{Records: 100, Type: model.U8, Shape: []int{3}, Classes: 2}
+	for _, c := range []struct {
+		group, first, leaf, records int
+		want                        []int
+	}{
+		{1, 0, 0, 6, []int{2, 2, 2}},
+		{4, 0, 0, 22, []int{8, 8, 6}},
+		{4, 0, 3, 14, []int{6, 6, 2}},
+		{4, 2, 3, 14, []int{2, 6, 6}},
+		{4, 5, 6, 16, []int{2, 8, 4, 2}},
+	} {
+		p := &part{features: make([]byte, 3*c.records), labels: make([]byte, 4*c.records), records: make([]int64, c.records), weights: make([]float32, c.records)}
+		p.slice(about, 2, 1, 1, c.group, c.first, c.leaf)
+		var got []int
+		for _, b := range p.batches {
+			got = append(got, len(b.Weights))
+			if len(b.Inputs[0].Data) != 3*len(b.Weights) || len(b.Inputs[1].Data) != 4*len(b.Weights) || b.Inputs[1].Shape[0] != len(b.Weights) {
+				t.Errorf("%+v: a batch has %d and %d bytes", c, len(b.Inputs[0].Data), len(b.Inputs[1].Data))
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: batches of %v records", c, got)
 		}
 	}
 }

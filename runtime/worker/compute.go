@@ -233,14 +233,14 @@ func reported(result engine.Result) wire.Report {
 	return r
 }
 
-// compute is one call of the engine for a staged micro-batch.
+// compute is one call of the engine for a staged batch.
 type compute func(staged engine.Staged, p engine.Pass) (engine.Result, error)
 
 // each gives the lease's micro-batches, as they are read, to do: a pass for so
 // many records each (0: for all of them), whose results ended hears of.
 func (s *session) each(ctx context.Context, b *batch, records int64, do compute, ended func(engine.Result)) error {
 	size := int(records) / s.micro
-	for n, last := 0, false; !last; n++ {
+	for n, last := 0, false; !last; {
 		if s.revoked.take(b.ID) {
 			return refusedError{"its lease was taken back"}
 		}
@@ -248,11 +248,13 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 			return err
 		}
 		var staged engine.Staged
-		staged, last = b.take()
+		var count int
+		staged, count, last = b.take()
 		p := engine.Pass{First: n == 0, Last: last, LossScale: 1}
 		if size > 0 {
-			p.First, p.Last = n%size == 0, last || (n+1)%size == 0
+			p.First, p.Last = n%size == 0, last || (n+count)%size == 0
 		}
+		n += count
 		stagedNext := s.stageNext(ctx, b, last)
 		result, err := s.recovered(func() (engine.Result, error) { return do(staged, p) })
 		stagedNext()

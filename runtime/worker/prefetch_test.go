@@ -46,7 +46,7 @@ type reader struct {
 func newReader(s spec.Spec, records int64) *reader {
 	about := dataset.Info{Records: records, Type: model.U8, Shape: []int{3}, Classes: 2}
 	source := &prefetched{numbered: numbered{about: about}, times: make([]int, records)}
-	w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{Train: source, Test: source}}, micro: 2}
+	w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{Train: source, Test: source}}, micro: 2, group: 1}
 	return &reader{session{worker: w}, source}
 }
 

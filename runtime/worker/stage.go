@@ -10,13 +10,13 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// stage puts the lease's next micro-batch on the device, once it is read,
-// unless it is there.
+// stage puts the lease's next batch on the device, once it is read, unless it is
+// there.
 func (s *session) stage(ctx context.Context, b *batch) error {
 	if b.staged != nil || b.err != nil {
 		return b.err
 	}
-	if b.part == nil || b.part.err == nil && b.at == len(b.part.micro) {
+	if b.part == nil || b.part.err == nil && b.at == len(b.part.batches) {
 		b.recycle()
 		select {
 		case b.part = <-b.parts:
@@ -30,18 +30,20 @@ func (s *session) stage(ctx context.Context, b *batch) error {
 		return readError{fmt.Errorf("read records: %w", b.part.err)}
 	}
 	var err error
-	if b.staged, err = s.replica.Stage(ctx, &b.part.micro[b.at], nil); err != nil {
+	next := &b.part.batches[b.at]
+	b.count = len(next.Weights) / s.micro
+	if b.staged, err = s.replica.Stage(ctx, next, nil); err != nil {
 		return fmt.Errorf("stage records: %w", err)
 	}
 	return nil
 }
 
-// take returns the micro-batch that is staged, and whether it is the last one
-// of the lease.
-func (b *batch) take() (staged engine.Staged, last bool) {
+// take returns the batch that is staged, how many micro-batches it has, and whether it
+// is the last one of the lease.
+func (b *batch) take() (staged engine.Staged, count int, last bool) {
 	staged, b.staged = b.staged, nil
 	b.at++
-	return staged, b.part.last && b.at == len(b.part.micro)
+	return staged, b.count, b.part.last && b.at == len(b.part.batches)
 }
 
 // unstage gives back what is on the device and was not computed.

@@ -68,7 +68,8 @@ type worker struct {
 	sums     spans       // of the lease that was computed
 	tree     engine.Tree // that the leases of a block are added up in
 	spare    [][]float32 // vectors for it
-	micro    int
+	micro    int         // records of a micro-batch
+	group    int         // micro-batches of a batch, at most
 	ahead    prefetcher
 	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
 	met      time.Time    // when the coordinator was last connected
@@ -145,6 +146,9 @@ func (w *worker) build(threads int) error {
 		return fmt.Errorf("build replica: %w", err)
 	}
 	w.replica, w.threads = replica, threads
+	if w.group == 0 { // the same for each replica of the model; goroutines of a session read it
+		w.group = replica.MicroBatches()
+	}
 	if w.Fit != nil {
 		w.Fit(threads)
 	}

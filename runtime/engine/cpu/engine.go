@@ -58,7 +58,7 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	o.Threads = min(o.Threads, parts)
 	r := &replica{
 		model: m, options: o, vars: vars, shapes: shapes,
-		vocabulary: m.Vocabulary(), factor: m.InputFactor(),
+		factor:  m.InputFactor(),
 		threads: newThreads(o.Threads, parts),
 		vector:  make([]float32, model.Length(vars)),
 	}

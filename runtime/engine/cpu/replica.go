@@ -23,9 +23,8 @@ type replica struct {
 	vars    []model.Var
 	shapes  [][]int
 
-	vocabulary int          // of the input where it is ids; 0: it is not
-	factor     float32      // of the input's values
-	bytes      [256]float32 // each byte times the factor
+	factor float32      // of the input's values
+	bytes  [256]float32 // each byte times the factor
 
 	threads *threads
 	vector  []float32

@@ -55,6 +55,9 @@ func (b *buffers) put(buffer []byte) {
 	b.free = append(b.free, buffer)
 }
 
+// MicroBatches implements engine.Replica: several at once would save nothing here.
+func (r *replica) MicroBatches() int { return 1 }
+
 // Stage implements engine.Replica: it copies what counts of the batch.
 func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows) (engine.Staged, error) {
 	if err := ctx.Err(); err != nil {
@@ -63,102 +66,41 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows)
 	if len(rows) != 0 {
 		return nil, fmt.Errorf("stage batch: %d tables' rows for a model without tables", len(rows))
 	}
-	n := len(b.Weights)
-	if n > r.options.MicroBatch {
-		return nil, fmt.Errorf("stage batch: %d records, but the micro-batch is %d", n, r.options.MicroBatch)
+	if err := b.Check(r.model, r.options.MicroBatch); err != nil {
+		return nil, fmt.Errorf("stage batch: %w", err)
 	}
-	if len(b.Records) != n || len(b.Inputs) != 2 {
-		return nil, fmt.Errorf("stage batch: %d weights, %d record numbers, %d inputs: want as many numbers as weights, and features and labels", n, len(b.Records), len(b.Inputs))
-	}
-	features, labels := b.Inputs[0], b.Inputs[1]
-	record := product(r.model.Input.Shape) * r.model.Input.Type.Size()
-	if features.Type != r.model.Input.Type || len(features.Data) != n*record {
-		return nil, fmt.Errorf("stage batch: features are %d bytes of %s, want %d records of %d bytes of %s", len(features.Data), features.Type, n, record, r.model.Input.Type)
-	}
+	record := engine.FeatureBytes(r.model)
 	answer, elements := r.model.Answer()
 	size := elements * answer.Size()
-	if labels.Type != answer || len(labels.Data) != n*size {
-		return nil, fmt.Errorf("stage batch: labels are %d bytes of %s, want %d of %s", len(labels.Data), labels.Type, n*elements, answer)
-	}
 	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}, home: &r.buffers, features: r.buffers.get(r.options.MicroBatch * record)}
 	for i, w := range b.Weights {
 		if w == 0 {
 			continue
 		}
-		values := features.Data[i*record : (i+1)*record]
-		err := s.addAnswer(r.model, labels.Data[i*size:(i+1)*size])
-		switch {
-		case !(w >= 0) || math.IsInf(float64(w), 0):
-			err = fmt.Errorf("weight %v", w)
-		case err == nil:
-			err = r.checkIDs(values)
-		}
-		if err != nil {
-			s.Release()
-			return nil, fmt.Errorf("stage batch: record %d has %w", b.Records[i], err)
-		}
+		s.addAnswer(answer, b.Inputs[1].Data[i*size:(i+1)*size])
 		s.pass.weights = append(s.pass.weights, w)
 		s.pass.records = append(s.pass.records, b.Records[i])
 		s.pass.total += float64(w)
 		s.places = append(s.places, i)
-		s.features = append(s.features, values...)
+		s.features = append(s.features, b.Inputs[0].Data[i*record:(i+1)*record]...)
 	}
 	s.pass.n = len(s.pass.weights)
 	return s, nil
 }
 
-// addAnswer checks and keeps a record's target.
-func (s *staged) addAnswer(m *model.Model, data []byte) error {
-	of, _ := m.Answer()
+// addAnswer keeps a record's target.
+func (s *staged) addAnswer(of model.DType, data []byte) {
 	width := of.Size()
 	for i := 0; i < len(data); i += width {
-		if of == model.F32 {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(data[i:]))
-			if v-v != 0 {
-				return fmt.Errorf("the number %v, which is not finite, at place %d of its target", v, i/width)
-			}
-			s.pass.numbers = append(s.pass.numbers, v)
-			continue
-		}
-		label := int32(data[i])
-		if of == model.I32 {
-			label = int32(binary.LittleEndian.Uint32(data[i:]))
-		}
-		if label < 0 || int(label) >= m.Classes {
-			return fmt.Errorf("label %d%s, but there are %d classes", label, namePosition(i/width, len(data)/width), m.Classes)
-		}
-		s.pass.labels = append(s.pass.labels, label)
-	}
-	return nil
-}
-
-// namePosition returns the place of an element in a record of n, as errors name it.
-func namePosition(i, n int) string {
-	if n == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" at position %d", i)
-}
-
-// checkIDs checks a record's features where they are ids.
-func (r *replica) checkIDs(data []byte) error {
-	vocabulary, width := r.vocabulary, r.model.Input.Type.Size()
-	if vocabulary == 0 {
-		return nil
-	}
-	for i := 0; i < len(data); i += width {
-		id := int64(data[i])
-		switch r.model.Input.Type {
+		switch of {
+		case model.F32:
+			s.pass.numbers = append(s.pass.numbers, math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
 		case model.I32:
-			id = int64(int32(binary.LittleEndian.Uint32(data[i:])))
-		case model.I64:
-			id = int64(binary.LittleEndian.Uint64(data[i:]))
-		}
-		if id < 0 || id >= int64(vocabulary) {
-			return fmt.Errorf("id %d%s, but the vocabulary has %d", id, namePosition(i/width, len(data)/width), vocabulary)
+			s.pass.labels = append(s.pass.labels, int32(binary.LittleEndian.Uint32(data[i:])))
+		default:
+			s.pass.labels = append(s.pass.labels, int32(data[i]))
 		}
 	}
-	return nil
 }
 
 // load turns the staged features into numbers in the input buffer.

@@ -1,0 +1,40 @@
+package xla
+
+import "github.com/stokehq/stoke/runtime/stablehlo"
+
+// Device compiles and runs programs. Any goroutine may use it.
+type Device interface {
+	// Compile makes a program of StableHLO text. Flags are XLA's debug options.
+	Compile(text string, flags map[string]any) (Program, error)
+	// Upload begins to copy data, dense and row-major, to the device. done, when it is not
+	// nil, is called once the data may be changed: by any goroutine, perhaps before Upload
+	// returns, and not after an error.
+	Upload(t stablehlo.Type, dims []int, data []byte, done func()) (Buffer, error)
+	// Host returns memory of the host from which the device copies fast. It lasts as long
+	// as the device.
+	Host(bytes int) ([]byte, error)
+	// Class names what the last bits of results depend on: the model of the GPU and the
+	// versions of what computes.
+	Class() string
+	// Memory returns how many bytes of the device are in use, and the limit.
+	Memory() (used, limit int64, err error)
+	Close() error
+}
+
+// Program is a compiled program.
+type Program interface {
+	// Run begins a run and returns its results at once: they may be arguments of later
+	// runs. Arguments that the program donates are closed by it. Errors of the device,
+	// such as too little memory, come with a later wait for a result.
+	Run(arguments ...Buffer) ([]Buffer, error)
+	// Memory returns how many bytes of the device a run needs beside its arguments.
+	Memory() (int64, error)
+	Close() error
+}
+
+// Buffer is a tensor on the device.
+type Buffer interface {
+	// Download waits for the tensor and copies it, dense and row-major.
+	Download(data []byte) error
+	Close() error
+}

@@ -1,0 +1,120 @@
+package xla
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+)
+
+const (
+	// maxMicroBatch is the most records of a micro-batch.
+	maxMicroBatch = 1 << 20
+	// maxGroup is how many micro-batches a batch has at most, a power of two, and
+	// groupBytes how many bytes of records about: beyond them the round trips are few
+	// beside the arithmetic.
+	maxGroup, groupBytes = 16, 8 << 20
+)
+
+// New returns the engine of a device. Its replicas ignore Options.Device and Threads.
+func New(d Device) engine.Engine {
+	return &maker{device: d, programs: make(map[string]Program), host: &host{device: d}}
+}
+
+// maker makes the replicas of a device.
+type maker struct {
+	device   Device
+	host     *host
+	mu       sync.Mutex
+	programs map[string]Program // compiled, by their text
+}
+
+// Class implements engine.Classed.
+func (e *maker) Class() string { return e.device.Class() }
+
+// Build implements engine.Engine.
+func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
+	if o.MicroBatch < 1 || o.MicroBatch > maxMicroBatch {
+		return nil, fmt.Errorf("build model %q: micro-batch of %d records: want 1 to %d", m.Name, o.MicroBatch, maxMicroBatch)
+	}
+	kind := cmp.Or(o.ComputeType, engine.TF32)
+	if o.Deterministic {
+		kind = cmp.Or(o.ComputeType, engine.F32)
+	}
+	numbers, ok := arithmetics[kind]
+	if !ok {
+		return nil, fmt.Errorf("build model %q: compute type %q: want %s, %s or %s", m.Name, kind, engine.F32, engine.TF32, engine.BF16)
+	}
+	vars, _, err := m.Layout()
+	if err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	r := &replica{
+		maker: e, options: o,
+		source: source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers},
+		vector: make([]float32, model.Length(vars)),
+	}
+	bytes := 0
+	for _, t := range r.inputs(true) {
+		bytes += t.size()
+	}
+	for r.group = 1; r.group < maxGroup && 2*r.group*bytes <= groupBytes; {
+		r.group *= 2
+	}
+	if err := m.Init(o.Seed, r.vector); err != nil {
+		return nil, err
+	}
+	r.stale = true
+	return r, r.prepare()
+}
+
+// compile returns a program, compiled once for all replicas of the device.
+func (r *replica) compile(text string, err error) (Program, error) {
+	if err != nil {
+		return nil, err
+	}
+	var flags map[string]any
+	if r.options.Deterministic {
+		flags = map[string]any{"xla_gpu_deterministic_ops": true}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := fmt.Sprint(flags) + text
+	if p := r.programs[key]; p != nil {
+		return p, nil
+	}
+	p, err := r.device.Compile(text, flags)
+	if err != nil {
+		return nil, fmt.Errorf("compile model %q: %w", r.model.Name, err)
+	}
+	r.programs[key] = p
+	return p, nil
+}
+
+// host lends memory of the host from which the device copies fast.
+type host struct {
+	device Device
+	mu     sync.Mutex
+	free   map[int][][]byte // by size
+}
+
+func (h *host) take(bytes int) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if free := h.free[bytes]; len(free) > 0 {
+		h.free[bytes] = free[:len(free)-1]
+		return free[len(free)-1], nil
+	}
+	return h.device.Host(bytes)
+}
+
+func (h *host) give(memory []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.free == nil {
+		h.free = make(map[int][][]byte)
+	}
+	h.free[len(memory)] = append(h.free[len(memory)], memory)
+}

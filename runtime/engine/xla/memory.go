@@ -1,0 +1,54 @@
+package xla
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrMemory is what errors of a Device wrap where its memory does not suffice.
+var ErrMemory = errors.New("out of memory")
+
+// MemoryError says that the device has too little memory for a micro-batch.
+type MemoryError struct {
+	Err   error // of the device
+	Batch int   // records of the micro-batch
+	Fits  int   // records of the largest one that fits, about; 0: not known
+}
+
+func (e *MemoryError) Error() string {
+	text := fmt.Sprintf("the GPU has too little memory for a micro-batch of %d records", e.Batch)
+	if e.Fits > 0 {
+		text += fmt.Sprintf(", about %d would fit: set micro_batch", e.Fits)
+	} else {
+		text += ": set a smaller micro_batch"
+	}
+	return fmt.Sprintf("%s (%s)", text, e.Err)
+}
+
+func (e *MemoryError) Unwrap() error { return e.Err }
+
+// explain adds the largest micro-batch that would fit to an error of too little memory.
+func (r *replica) explain(err error) error {
+	if !errors.Is(err, ErrMemory) {
+		return err
+	}
+	return &MemoryError{Err: err, Batch: r.batch, Fits: r.fits()}
+}
+
+// fits returns about how many records would fit: what a step needs beside its arguments
+// grows with them.
+func (r *replica) fits() int {
+	p, err := r.compile(r.step(1))
+	if err != nil {
+		return 0
+	}
+	needs, err := p.Memory()
+	if err != nil || needs <= 0 {
+		return 0
+	}
+	used, limit, err := r.device.Memory()
+	if err != nil || limit <= used {
+		return 0
+	}
+	return min(r.batch-1, int(float64(r.batch)*float64(limit-used)/float64(needs)))
+}

@@ -1,0 +1,161 @@
+package xla
+
+import (
+	"github.com/stokehq/stoke/runtime/stablehlo"
+)
+
+// windows are the windows of a pooling layer, without padding.
+type windows struct {
+	records, height, width, channels int
+	rows, columns                    int // of windows
+	kernel, step                     int
+}
+
+func (l *layer) windows() windows {
+	d := l.in[0].Dims
+	_, rows := l.WindowPadding(d[1])
+	_, columns := l.WindowPadding(d[2])
+	return windows{records: d[0], height: d[1], width: d[2], channels: d[3], rows: rows, columns: columns, kernel: l.Kernel, step: l.Step()}
+}
+
+// out returns the shape of what has an element for each window.
+func (w windows) out() []int { return []int{w.records, w.rows, w.columns, w.channels} }
+
+// apart reports whether no two windows share an element.
+func (w windows) apart() bool { return w.kernel == w.step }
+
+// tiles returns the shape in which each window has dimensions of its own, 2 and 4.
+func (w windows) tiles() []int {
+	return []int{w.records, w.rows, w.kernel, w.columns, w.kernel, w.channels}
+}
+
+// overTiles are the dimensions of tiles that windows have.
+var overTiles = []int{0, 1, 3, 5}
+
+// split cuts windows that lie apart, and leaves out what lies behind the last one.
+func (w windows) split(x value) value {
+	return x.Cut(1, 0, w.rows*w.kernel).Cut(2, 0, w.columns*w.kernel).Reshape(w.tiles()...)
+}
+
+// join undoes split; zeros come where it left elements out.
+func (w windows) join(tiles value) value {
+	x := tiles.Reshape(w.records, w.rows*w.kernel, w.columns*w.kernel, w.channels)
+	below, right := w.height-w.rows*w.kernel, w.width-w.columns*w.kernel
+	if below == 0 && right == 0 {
+		return x
+	}
+	none := []int{0, 0, 0, 0}
+	return x.Pad(none, []int{0, below, right, 0}, none)
+}
+
+// element returns the elements at (y, x) of all windows.
+func (w windows) element(from value, y, x int) value {
+	return from.Slice([]int{0, y, x, 0},
+		[]int{w.records, y + (w.rows-1)*w.step + 1, x + (w.columns-1)*w.step + 1, w.channels}, []int{1, w.step, w.step, 1})
+}
+
+// spread undoes element; zeros come everywhere else.
+func (w windows) spread(elements value, y, x int) value {
+	return elements.Pad([]int{0, y, x, 0},
+		[]int{0, w.height - y - (w.rows-1)*w.step - 1, w.width - x - (w.columns-1)*w.step - 1, 0}, []int{0, w.step - 1, w.step - 1, 0})
+}
+
+// each calls f for each place in a window, row by row.
+func (w windows) each(f func(y, x int)) {
+	for y := range w.kernel {
+		for x := range w.kernel {
+			f(y, x)
+		}
+	}
+}
+
+// maxPool takes the maximum of each window; the first of equal elements gets the gradient.
+func (l *layer) maxPool() (value, backward) {
+	x, w := l.in[0], l.windows()
+	if w.apart() {
+		return l.maxPoolApart(w)
+	}
+	var y value
+	w.each(func(row, column int) {
+		if e := w.element(x, row, column); y == nil {
+			y = e
+		} else {
+			y = y.Maximum(e)
+		}
+	})
+	return l.narrow(y), func(dy value) []value {
+		d := dy.Convert(l.compute)
+		none := d.Fill(0)
+		var dx, taken value
+		w.each(func(row, column int) {
+			hit := w.element(x, row, column).Compare(stablehlo.Equal, y)
+			part := hit.Select(d, none)
+			if taken != nil {
+				part, taken = taken.Select(none, part), taken.Or(hit)
+			} else {
+				taken = hit
+			}
+			if part = w.spread(part, row, column); dx != nil {
+				part = dx.Add(part)
+			}
+			dx = part
+		})
+		return one(dx)
+	}
+}
+
+func (l *layer) maxPoolApart(w windows) (value, backward) {
+	tiles := w.split(l.in[0])
+	y := tiles.Largest(2, 4)
+	return l.narrow(y), func(dy value) []value {
+		d := dy.Convert(l.compute)
+		// The maxima have their places in the window as scores, negative; the others
+		// less. The best score gets the gradient.
+		k := float64(w.kernel)
+		order := l.Iota(l.compute, 2, tiles.Dims...).Scale(-k).Subtract(l.Iota(l.compute, 4, tiles.Dims...))
+		score := tiles.Compare(stablehlo.Equal, y.Like(tiles, overTiles...)).Select(order, tiles.Fill(-k*k))
+		first := score.Compare(stablehlo.Equal, score.Largest(2, 4).Like(tiles, overTiles...))
+		return one(w.join(first.Select(d.Like(tiles, overTiles...), tiles.Fill(0))))
+	}
+}
+
+// averagePool takes the mean of each window.
+func (l *layer) averagePool() (value, backward) {
+	x, w := l.in[0].Convert(stablehlo.F32), l.windows()
+	share := 1 / float64(w.kernel*w.kernel)
+	if w.apart() {
+		return l.narrow(w.split(x).Sum(2, 4).Scale(share)), func(dy value) []value {
+			d := dy.Convert(l.compute).Scale(share)
+			return one(w.join(d.Broadcast(w.tiles(), overTiles)))
+		}
+	}
+	var y value
+	w.each(func(row, column int) {
+		if e := w.element(x, row, column); y == nil {
+			y = e
+		} else {
+			y = y.Add(e)
+		}
+	})
+	return l.narrow(y.Scale(share)), func(dy value) []value {
+		d := dy.Convert(stablehlo.F32).Scale(share)
+		var dx value
+		w.each(func(row, column int) {
+			part := w.spread(d, row, column)
+			if dx != nil {
+				part = dx.Add(part)
+			}
+			dx = part
+		})
+		return one(dx.Convert(l.compute))
+	}
+}
+
+// globalAverage takes the mean of each channel.
+func (l *layer) globalAverage() (value, backward) {
+	x := l.in[0]
+	share := 1 / float64(x.Dims[1]*x.Dims[2])
+	return l.narrow(x.Convert(stablehlo.F32).Sum(1, 2).Scale(share)), func(dy value) []value {
+		return one(dy.Convert(stablehlo.F32).Scale(share).Convert(l.compute).Broadcast(x.Dims, []int{0, 3}))
+	}
+}

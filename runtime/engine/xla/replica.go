@@ -1,0 +1,324 @@
+package xla
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
+)
+
+// maxSlots is how many slots the optimizers have at most: see optimizer.Recipe.
+const maxSlots = 2
+
+var errClosed = errors.New("the replica is closed")
+
+// replica is one model on the device. The vector's home is the host until an update on
+// the device: what travels is the whole vector, what programs read is a buffer for each
+// variable.
+type replica struct {
+	*maker
+	source
+	options engine.Options
+	group   int // micro-batches of a batch, at most
+
+	vector []float32   // the parameters as the host knows them
+	slots  [][]float32 // the optimizer's, likewise
+	stale  bool        // the device has older parameters than vector
+	ahead  bool        // the device has newer parameters and slots than vector and slots
+
+	variables []Buffer
+	updated   [][]Buffer // slots on the device, one buffer for each variable
+	sums      []Buffer   // and the stats behind them; nil: no pass of Steps is under way
+	stats     Buffer     // of a pass of Evaluates
+	total     engine.Result
+	reported  []float32 // the sums of the last pass, as Ready gave them
+
+	starts, splits, joins, packs Program
+	closed                       atomic.Bool
+}
+
+// prepare compiles what every use of the replica needs.
+func (r *replica) prepare() (err error) {
+	if _, err = r.compile(r.step(1)); err != nil {
+		return err
+	}
+	for text, p := range map[string]*Program{r.begin(): &r.starts, r.split(): &r.splits, r.join(): &r.joins} {
+		if *p, err = r.compile(text, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Layout implements engine.Replica.
+func (r *replica) Layout() ([]model.Var, []model.Table) { return r.vars, nil }
+
+// Needs implements engine.Replica: no model has tables.
+func (r *replica) Needs(*engine.Batch) [][]int64 { return nil }
+
+// check checks the arguments of Put and Get.
+func (r *replica) check(vector, offset, n int) error {
+	switch {
+	case r.closed.Load():
+		return errClosed
+	case vector < 0 || vector > maxSlots:
+		return fmt.Errorf("vector %d: the replica keeps 0 (parameters) to %d (the optimizer's slots)", vector, maxSlots)
+	case offset < 0 || offset > len(r.vector) || n > len(r.vector)-offset:
+		return fmt.Errorf("elements %d to %d of a vector of %d", offset, offset+n, len(r.vector))
+	}
+	return nil
+}
+
+// Put implements engine.Replica. The device hears of it with the next call.
+func (r *replica) Put(vector, offset int, v []float32) error {
+	err := r.check(vector, offset, len(v))
+	if err == nil {
+		err = r.fetch()
+	}
+	if err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	r.stale = true
+	r.dropUpdated()
+	if vector > 0 {
+		r.keepSlots(vector)
+		copy(r.slots[vector-1][offset:], v)
+		return nil
+	}
+	copy(r.vector[offset:], v)
+	return nil
+}
+
+// Get implements engine.Replica.
+func (r *replica) Get(vector, offset int, v []float32) error {
+	err := r.check(vector, offset, len(v))
+	if err == nil {
+		err = r.fetch()
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("get: %w", err)
+	case vector == 0:
+		copy(v, r.vector[offset:])
+	case vector > len(r.slots):
+		clear(v)
+	default:
+		copy(v, r.slots[vector-1][offset:])
+	}
+	return nil
+}
+
+// keepSlots makes the optimizer's first n slots, which begin as zeros.
+func (r *replica) keepSlots(n int) {
+	for len(r.slots) < n {
+		r.slots = append(r.slots, make([]float32, len(r.vector)))
+	}
+}
+
+// load brings the device's variables up to date.
+func (r *replica) load() error {
+	if !r.stale {
+		return nil
+	}
+	all, err := r.place(r.vector)
+	if err != nil {
+		return err
+	}
+	closeAll(r.variables)
+	r.variables, r.stale = all, false
+	return nil
+}
+
+// place copies a vector to the device, a buffer for each variable.
+func (r *replica) place(v []float32) ([]Buffer, error) {
+	flat, err := r.uploadFloats(v)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.splits.Run(flat)
+	return all, errors.Join(err, flat.Close())
+}
+
+// Step implements engine.Replica. LossScale is not needed: bf16 has the exponents of f32.
+func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	batch, err := r.take(ctx, s)
+	if err == nil && p.First {
+		err = r.beginSteps()
+	}
+	switch {
+	case err != nil:
+	case r.sums == nil:
+		err = errors.New("no pass is under way: the first call must say First")
+	default:
+		err = r.steps(ctx, batch)
+	}
+	if err != nil {
+		r.dropPass()
+		return engine.Result{}, fmt.Errorf("step: %w", r.explain(err))
+	}
+	if !p.Last {
+		return engine.Result{}, nil
+	}
+	result, err := r.endSteps(p)
+	r.dropPass()
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("step: %w", r.explain(err))
+	}
+	return result, nil
+}
+
+// take checks a call and brings the device's variables up to date.
+func (r *replica) take(ctx context.Context, s engine.Staged) (*staged, error) {
+	if r.closed.Load() {
+		return nil, errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	batch, ok := s.(*staged)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("batch of type %T was not staged by the xla engine", s)
+	case batch.released.Load():
+		return nil, errors.New("the batch has been released")
+	case batch.batch != r.batch || batch.model != r.model:
+		return nil, errors.New("the batch was staged for another model")
+	}
+	return batch, r.load()
+}
+
+// dropPass ends the pass that is under way.
+func (r *replica) dropPass() {
+	closeAll(r.sums)
+	r.sums = nil
+	if r.stats != nil {
+		_ = r.stats.Close()
+		r.stats = nil
+	}
+}
+
+func (r *replica) beginSteps() (err error) {
+	r.dropPass()
+	r.total = engine.Result{Finite: true}
+	r.sums, err = r.starts.Run()
+	return err
+}
+
+// steps begins the runs of a batch's pieces; the device does them in their order.
+func (r *replica) steps(ctx context.Context, batch *staged) error {
+	at := 0
+	for _, p := range batch.pieces {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		program, err := r.compile(r.step(p.count))
+		if err != nil {
+			return err
+		}
+		arguments := append(append(append([]Buffer(nil), r.variables...), r.sums...), p.inputs...)
+		sums, err := program.Run(arguments...)
+		if err != nil {
+			return err
+		}
+		r.sums = sums
+		for range p.count {
+			r.total.Weight += batch.weights[at]
+			at++
+		}
+	}
+	return nil
+}
+
+// endSteps waits for the sums and reports them.
+func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
+	flat, err := r.joins.Run(r.sums...)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	n := len(r.vector)
+	all, err := r.download(flat[0], n+r.source.stats(), r.reported)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	r.reported = all
+	result := r.finish(all[n:])
+	result.Finite = result.Finite && optimizer.Finite(all[:n])
+	if p.Ready != nil {
+		trained := r.trained()
+		if trained < n {
+			p.Ready(trained, all[trained:n])
+		}
+		p.Ready(0, all[:trained])
+	}
+	return result, nil
+}
+
+// download waits for a tensor of numbers, copies it, into a slice where that is long
+// enough, and closes it.
+func (r *replica) download(b Buffer, n int, into []float32) ([]float32, error) {
+	memory, err := r.host.take(4 * n)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	err = errors.Join(b.Download(memory), b.Close())
+	if cap(into) < n {
+		into = make([]float32, n)
+	}
+	floats(memory, into[:n])
+	r.host.give(memory)
+	return into[:n], err
+}
+
+// finish makes the result of a pass from its stats.
+func (r *replica) finish(stats []float32) engine.Result {
+	result := r.total
+	result.Loss = float64(stats[0])
+	result.Metrics = make([]float64, len(stats)-1)
+	for i, v := range stats[1:] {
+		result.Metrics[i] = float64(v)
+	}
+	result.Finite = result.Finite && !math.IsNaN(result.Loss) && !math.IsInf(result.Loss, 0)
+	return result
+}
+
+// trained is the length of the vector without its tail of moments.
+func (r *replica) trained() int {
+	for _, v := range r.vars {
+		if v.Kind == model.Moment {
+			return v.Offset
+		}
+	}
+	return len(r.vector)
+}
+
+// Fork implements engine.Replica.
+func (r *replica) Fork() (engine.Replica, error) {
+	if r.closed.Load() {
+		return nil, fmt.Errorf("fork: %w", errClosed)
+	}
+	if err := r.fetch(); err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
+	}
+	f, err := r.maker.Build(r.model, r.options)
+	if err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
+	}
+	return f, f.Put(0, 0, r.vector)
+}
+
+// Close implements engine.Replica. The programs stay: the engine's next replica of the
+// model needs them again.
+func (r *replica) Close() error {
+	if !r.closed.Swap(true) {
+		r.dropPass()
+		r.dropUpdated()
+		closeAll(r.variables)
+		r.variables = nil
+	}
+	return nil
+}
