@@ -32,13 +32,12 @@ func (f *Function) Loop(name string, count, first, batched int, results ...*Valu
 		kinds, next, out = append(kinds, r.tensor()), append(next, fmt.Sprintf("%%r#%d", i)), append(out, fmt.Sprintf("%%out#%d", i+1))
 	}
 	for i, a := range f.arguments[batched:] {
-		records := a.Dims[0]
+		size, offset, more := fmt.Sprintf("%%s%d", i), fmt.Sprintf("%%o%d", i), len(a.Dims)-1
 		body = append(body,
-			fmt.Sprintf("%%s%d = stablehlo.constant dense<%d> : tensor<i32>", i, records),
-			fmt.Sprintf("%%o%d = stablehlo.multiply %%i, %%s%[1]d : tensor<i32>", i),
-			fmt.Sprintf("%%b%d = stablehlo.dynamic_slice %s, %%o%[1]d%s, sizes = [%s] : (%s, tensor<i32>%s) -> %s", i, a.name,
-				strings.Repeat(", %zero", len(a.Dims)-1), list(a.Dims), tensor(a.Type, manyDims(a, count)),
-				strings.Repeat(", tensor<i32>", len(a.Dims)-1), a.tensor()))
+			fmt.Sprintf("%s = stablehlo.constant dense<%d> : tensor<i32>", size, a.Dims[0]),
+			fmt.Sprintf("%s = stablehlo.multiply %%i, %s : tensor<i32>", offset, size),
+			fmt.Sprintf("%%b%d = stablehlo.dynamic_slice %s, %s%s, sizes = [%s] : (%s, tensor<i32>%s) -> %s", i, a.name, offset,
+				strings.Repeat(", %zero", more), list(a.Dims), tensor(a.Type, manyDims(a, count)), strings.Repeat(", tensor<i32>", more), a.tensor()))
 		call[batched+i] = fmt.Sprintf("%%b%d", i)
 	}
 	all := strings.Join(kinds, ", ")

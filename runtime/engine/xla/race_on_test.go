@@ -1,0 +1,5 @@
+//go:build race
+
+package xla_test
+
+const raceEnabled = true

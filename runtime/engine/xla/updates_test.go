@@ -1,0 +1,103 @@
+package xla_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/model/zoo"
+	"github.com/stokehq/stoke/runtime/optimizer"
+)
+
+// zooData returns small data for a model of the zoo.
+func zooData(name string) model.Data {
+	picture := model.Data{Input: model.Features{Type: model.U8, Shape: []int{8, 8, 3}}, Classes: 10}
+	switch name {
+	case "mnist-cnn":
+		picture.Input.Shape = []int{12, 12}
+	case "cifar-cnn":
+		picture.Input.Shape = []int{16, 16, 3}
+	case "linear":
+		return model.Data{Input: picture.Input, Target: model.Features{Type: model.F32, Shape: []int{2}}}
+	case "transformer":
+		text := model.Features{Type: model.U8, Shape: []int{12}}
+		return model.Data{Input: text, Classes: 64, Target: text}
+	}
+	return picture
+}
+
+// Each model of the zoo has the CPU engine's parameters after 20 updates, and its sums,
+// results and predictions then.
+func TestModels(t *testing.T) {
+	for _, name := range zoo.Names() {
+		t.Run(name, func(t *testing.T) {
+			m, err := zoo.Model(name, zooData(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			updates, micro, jitter, most := 20, 4, float32(0.01), 1e-5
+			if name == "resnet18" { // 11 million parameters, and moments of few numbers
+				updates, micro, jitter, most = 2, 8, 0, 5e-5
+			}
+			if raceEnabled || testing.Short() {
+				updates = min(updates, 2)
+			}
+			p := newPair(t, m, jitter, engine.Options{MicroBatch: micro, Deterministic: true})
+			recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.001}
+			p.train(updates, micro, recipe, most)
+			p.compare(micro, batch(m, 99, 1, 1, 1, 1, 1, 1, 0, 1), 1e-3)
+		})
+	}
+}
+
+// train makes updates on both engines and compares the parameters.
+func (p *pair) train(updates, micro int, recipe optimizer.Recipe, most float64) {
+	p.t.Helper()
+	for i := range updates {
+		b := batch(p.model, uint64(i), 1, 1, 1, 1, 2, 1, 0, 1)
+		recipe.Step = int64(i + 1)
+		for _, r := range []engine.Replica{p.cpu, p.xla} {
+			sums, result := p.step(r, micro, b)
+			if err := r.(engine.Updater).Update(sums, result.Weight, recipe); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+	if d := off(p.values(p.cpu), p.values(p.xla)); d > most {
+		p.t.Errorf("%s: the parameters are off by %.2g after %d updates", recipe.Name, d, updates)
+	}
+	for slot := 1; slot <= recipe.Slots(); slot++ {
+		want, got := make([]float32, len(p.values(p.cpu))), make([]float32, len(p.values(p.cpu)))
+		for r, v := range map[engine.Replica][]float32{p.cpu: want, p.xla: got} {
+			if err := r.Get(slot, 0, v); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		if d := off(want, got); d > 20*most {
+			p.t.Errorf("%s: slot %d is off by %.2g", recipe.Name, slot, d)
+		}
+	}
+}
+
+// Each optimizer with each of its options updates as package optimizer does.
+func TestOptimizers(t *testing.T) {
+	// A bias before a normalisation would have no gradient except roundings, which Adam and
+	// Adagrad scale up.
+	m := small(pictures(5, 4, 2), model.Layer{Op: model.Conv2D, Filters: 3, Kernel: 2, NoBias: true}, model.Layer{Op: model.BatchNorm},
+		model.Layer{Op: model.Tanh}, model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3})
+	for i, recipe := range []optimizer.Recipe{
+		{Name: optimizer.SGD, LearningRate: 0.05},
+		{Name: optimizer.SGD, LearningRate: 0.05, WeightDecay: 0.1},
+		{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.9},
+		{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.8, Nesterov: true, WeightDecay: 0.1},
+		{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.9, ClipNorm: 0.1},
+		{Name: optimizer.Adagrad, LearningRate: 0.01, Epsilon: 1e-5, WeightDecay: 0.01},
+		{Name: optimizer.Adam, LearningRate: 0.003, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-6, WeightDecay: 0.1},
+		{Name: optimizer.AdamW, LearningRate: 0.003, Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-6, WeightDecay: 0.1, ClipNorm: 0.5},
+	} {
+		t.Run(fmt.Sprintf("%d %s", i, recipe.Name), func(t *testing.T) {
+			newPair(t, m, 0.1, engine.Options{MicroBatch: 4}).train(20, 4, recipe, 1e-5)
+		})
+	}
+}
