@@ -18,6 +18,7 @@ var floors = []struct {
 	{"processes of the machine", []string{"runtime/process"}},
 	{"files that are whole or absent, or of tensors, regular expressions, usage of machines",
 		[]string{"runtime/durable", "runtime/safetensors", "runtime/pattern", "runtime/usage"}},
+	{"programs of GPUs, judged", []string{"runtime/stablehlo/stablehlotest"}},
 	{"snapshots of code", []string{"runtime/code"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models", []string{"runtime/model"}},
