@@ -15,9 +15,10 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
-	{"processes of the machine", []string{"runtime/process"}},
+	{"processes of the machine, plugins for devices", []string{"runtime/process", "runtime/pjrt", "runtime/pjrt/pjrttest"}},
 	{"files that are whole or absent, or of tensors, regular expressions, usage of machines",
 		[]string{"runtime/durable", "runtime/safetensors", "runtime/pattern", "runtime/usage"}},
+	{"NVIDIA's GPUs", []string{"runtime/cuda"}},
 	{"snapshots of code", []string{"runtime/code"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models", []string{"runtime/model"}},
