@@ -3,6 +3,7 @@ package pjrt
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Type is the type of a buffer's elements, as in PJRT_Buffer_Type.
@@ -92,7 +93,7 @@ func checkSize(t Type, dims []int64, length int) error {
 	}
 	count := int64(1)
 	for _, d := range dims {
-		if d < 0 || (d > 0 && count > int64(length)/d) {
+		if d < 0 || (d > 0 && count > math.MaxInt64/8/d) {
 			return fmt.Errorf("an array of dimensions %v does not fit %d bytes", dims, length)
 		}
 		count *= d

@@ -1,18 +1,22 @@
 package pjrttest
 
 import (
-	_ "embed"
+	"embed"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
-//go:embed testdata/double.c
-var double []byte
+//go:embed testdata
+var sources embed.FS
 
-//go:embed testdata/library.c
-var library []byte
+var (
+	double  = sync.OnceValues(func() ([]byte, error) { return compile("double.c") })
+	library = sync.OnceValues(func() ([]byte, error) { return compile("library.c") })
+)
 
 // Build returns the path of a new plugin in a temporary folder. Each file is
 // loaded once by a process, with its own state: a test that needs the plugin
@@ -20,7 +24,7 @@ var library []byte
 func Build(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "double.so")
-	compile(t, double, path)
+	write(t, path, double)
 	return path
 }
 
@@ -28,20 +32,39 @@ func Build(t testing.TB) string {
 // cudnnGetVersion returns 91900.
 func BuildLibrary(t testing.TB, path string) {
 	t.Helper()
-	compile(t, library, path)
+	write(t, path, library)
 }
 
-func compile(t testing.TB, source []byte, path string) {
+func write(t testing.TB, path string, compiled func() ([]byte, error)) {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
+	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("the double of a PJRT plugin is built with gcc, which is not installed")
 	}
-	if err := os.WriteFile(path+".c", source, 0o600); err != nil {
+	data, err := compiled()
+	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command(gcc, "-Wall", "-Wextra", "-Werror", "-Wno-unused-value", "-O1", "-fPIC", "-shared", "-pthread", "-o", path, path+".c", "-lm", "-ldl")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the double of a PJRT plugin: %v\n%s", err, out)
+	if err := os.WriteFile(path, data, 0o700); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// compile compiles one of the sources. Tests are built without the folder that
+// they came from, so that the sources travel in the binary.
+func compile(source string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "pjrttest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, sources); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "compiled.so")
+	build := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-Wno-unused-value", "-O1", "-fPIC", "-shared", "-pthread",
+		"-o", path, filepath.Join(dir, "testdata", source), "-lm", "-ldl")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the double of a PJRT plugin: %w\n%s", err, out)
+	}
+	return os.ReadFile(path)
 }

@@ -7,239 +7,33 @@
 // A program is chosen by a name in its text: double:NAME or check_NAME.
 // STOKE_DOUBLE, read when the plugin is loaded, chooses a fault: short, larger,
 // old, major, deviceless, wrong, clientless.
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <math.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static char mode[32];
-static bool is(const char *name) { return strcmp(mode, name) == 0; }
-
-static void die(const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    fputs("pjrt double: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    abort();
-}
-
-// Objects are never freed, so that a use after their end is seen.
-enum { ERROR = 1, CLIENT, DEVICE, LOADED, EXECUTABLE, SERIALIZED, BUFFER, EVENT, REGION, KINDS };
-static const char *kinds[] = {"", "error", "client", "device", "loaded executable", "executable", "serialized executable", "buffer", "event", "pinned region"};
-#define MAGIC(kind) (0x5354303045000000ull + (kind))
-#define ENDED(kind) (0xdead000000000000ull + (kind))
-typedef struct { _Atomic uint64_t magic; struct Client *client; } Object;
-
-static void *check(void *p, int kind) {
-    if (!p) die("no %s is given", kinds[kind]);
-    uint64_t magic = ((Object *)p)->magic;
-    if (magic == ENDED(kind)) die("a %s is used after it was destroyed", kinds[kind]);
-    if (magic != MAGIC(kind)) die("a %s is expected, and another object is given", kinds[kind]);
-    return p;
-}
-
-typedef struct { Object object; int code; char message[300]; } Error;
-static atomic_long errors;
-long double_errors(void) { return errors; } // for tests: the errors that nobody has freed
-
-static Error *fail(int code, const char *format, ...) {
-    Error *e = calloc(1, sizeof *e);
-    e->object.magic = MAGIC(ERROR);
-    e->code = code;
-    va_list list;
-    va_start(list, format);
-    vsnprintf(e->message, sizeof e->message, format, list);
-    errors++;
-    return e;
-}
-
-// Future is a result that comes: shared by events, buffers and tasks.
-typedef struct Waiter { void (*call)(Error *, void *); void *argument; struct Waiter *next; } Waiter;
-typedef struct { pthread_mutex_t lock; pthread_cond_t changed; atomic_int references; bool done; int code; char *message; Waiter *waiters; } Future;
-
-static Future *new_future(void) {
-    Future *f = calloc(1, sizeof *f);
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->changed, NULL);
-    f->references = 1;
-    return f;
-}
-static Future *share(Future *f) { f->references++; return f; }
-static void drop(Future *f) { if (--f->references == 0) free(f); }
-static Error *result(Future *f) { return f->code ? fail(f->code, "%s", f->message) : NULL; }
-static void finish(Future *f, int code, char *message) {
-    pthread_mutex_lock(&f->lock);
-    f->done = true, f->code = code, f->message = message;
-    Waiter *w = f->waiters;
-    pthread_cond_broadcast(&f->changed);
-    pthread_mutex_unlock(&f->lock);
-    for (; w; w = w->next) w->call(result(f), w->argument);
-}
-
-typedef struct { Object object; Future *future; } Event;
-typedef struct { atomic_int references; size_t size; char bytes[]; } Data;
-typedef struct { Object object; _Atomic bool deleted; int type; size_t size, dims; int64_t dim[8]; Data *data; Future *ready; } Buffer;
-typedef struct { Object object; int program; size_t length; char options[1024]; } Loaded;
-typedef struct Task {
-    int program; // or an upload or a download
-    char *host;
-    size_t size;
-    Future *future;
-    Buffer *in[8], *out[8];
-    Data *hold[8], *to[8];
-    Future *wait[8], *ready[8];
-    char options[1024];
-    struct Task *next;
-} Task;
-typedef struct Client {
-    Object object, device;
-    Object *devices[1];
-    atomic_long live[KINDS], used;
-    long limit;
-    void *regions[64];
-    char version[200];
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    Task *head, **tail;
-    bool ended;
-} Client;
-
-static void *begin(size_t size, int kind, Client *c) {
-    Object *o = calloc(1, size);
-    o->magic = MAGIC(kind), o->client = c;
-    c->live[kind]++;
-    return o;
-}
-static void *end(void *p, int kind) {
-    uint64_t whole = MAGIC(kind);
-    if (p && ((Object *)p)->magic == ENDED(kind)) die("a %s is destroyed twice", kinds[kind]);
-    check(p, kind);
-    if (!atomic_compare_exchange_strong(&((Object *)p)->magic, &whole, ENDED(kind))) die("a %s is destroyed twice", kinds[kind]);
-    if (((Object *)p)->client) ((Object *)p)->client->live[kind]--;
-    return p;
-}
-static Event *new_event(Client *c, Future *f) {
-    Event *e = begin(sizeof *e, EVENT, c);
-    e->future = share(f);
-    return e;
-}
-static Data *new_data(Client *c, size_t size) {
-    Data *d = calloc(1, sizeof *d + size);
-    d->references = 1, d->size = size;
-    c->used += size;
-    return d;
-}
-static void drop_data(Client *c, Data *d) { if (--d->references == 0) { c->used -= d->size; memset(d->bytes, 0xdd, d->size); free(d); } }
-static Buffer *new_buffer(Client *c, int type, size_t size, const int64_t *dim, size_t dims) {
-    Buffer *b = begin(sizeof *b, BUFFER, c);
-    b->type = type, b->size = size, b->dims = dims;
-    memcpy(b->dim, dim, dims * sizeof *dim);
-    b->data = new_data(c, size), b->ready = new_future();
-    return b;
-}
-
-// Programs.
-enum { UPLOAD = -2, DOWNLOAD = -1, ADD, ADDTO, BOTH, EXHAUST, SLOW, OPTIONS, EXP, PRODUCT, CONVOLUTION };
-static const struct { const char *name; int inputs, outputs, donated; } programs[] = {
-    {"double:add ", 2, 1, -1}, {"double:addto ", 2, 1, 0}, {"double:both ", 2, 2, -1}, {"double:exhaust ", 1, 1, -1}, {"double:slow ", 1, 1, -1},
-    {"double:options ", 0, 1, -1}, {"check_exp ", 1, 1, -1}, {"check_product ", 2, 1, -1}, {"check_convolution ", 2, 1, -1}};
-
-static void compute(Task *t) {
-    float *x = t->hold[0] ? (float *)t->hold[0]->bytes : NULL, *y = t->hold[1] ? (float *)t->hold[1]->bytes : NULL, *z = (float *)t->to[0]->bytes;
-    size_t n = t->to[0]->size / 4;
-    const int64_t *d = t->in[0] ? t->in[0]->dim : NULL, *k = t->in[1] ? t->in[1]->dim : NULL;
-    if (t->program == SLOW) usleep(20000), memcpy(z, x, n * 4);
-    if (t->program == OPTIONS) memcpy(z, t->options, sizeof t->options);
-    if (t->program == ADD || t->program == ADDTO || t->program == BOTH)
-        for (size_t i = 0; i < n; i++) z[i] = x[i] + y[i];
-    if (t->program == BOTH)
-        for (size_t i = 0; i < n; i++) ((float *)t->to[1]->bytes)[i] = x[i] - y[i];
-    if (t->program == EXP)
-        for (size_t i = 0; i < n; i++) z[i] = expf(x[i]);
-    if (t->program == PRODUCT) // [m,l] × [l,n]
-        for (int64_t i = 0; i < d[0] * k[1]; i++)
-            for (int64_t j = 0; j < d[1]; j++) z[i] += x[i / k[1] * d[1] + j] * y[j * k[1] + i % k[1]];
-    if (t->program == CONVOLUTION) // NHWC × HWIO with stride 1 and edges padded by half of the kernel
-        for (int64_t i = 0; i < (int64_t)n; i++) {
-            int64_t o = i % k[3], w = i / k[3] % d[2], h = i / k[3] / d[2] % d[1], b = i / k[3] / d[2] / d[1];
-            for (int64_t a = 0; a < k[0]; a++)
-                for (int64_t e = 0; e < k[1]; e++) {
-                    int64_t r = h + a - k[0] / 2, s = w + e - k[1] / 2;
-                    for (int64_t c = 0; c < d[3] && r >= 0 && r < d[1] && s >= 0 && s < d[2]; c++)
-                        z[i] += x[((b * d[1] + r) * d[2] + s) * d[3] + c] * y[((a * k[1] + e) * d[3] + c) * k[3] + o];
-                }
-        }
-    if (is("wrong") && t->program == CONVOLUTION) z[n / 2] *= 1.01f;
-}
-
-static void perform(Client *c, Task *t) {
-    int code = 0;
-    char *message = NULL;
-    for (int i = 0; i < 8 && t->wait[i]; i++)
-        if (t->wait[i]->code) code = t->wait[i]->code, message = t->wait[i]->message;
-    if (t->program < 0) usleep(200); // late, so that memory which is freed too early is seen
-    if (t->program == EXHAUST) code = 8, message = "Out of memory while trying to allocate 4.16GiB.";
-    if (t->program == UPLOAD) memcpy(t->to[0]->bytes, t->host, t->size);
-    if (t->program == DOWNLOAD && !code) memcpy(t->host, t->hold[0]->bytes, t->size);
-    if (t->program >= 0 && !code) compute(t);
-    for (int i = 0; i < 8; i++) {
-        if (t->hold[i]) drop_data(c, t->hold[i]);
-        if (t->wait[i]) drop(t->wait[i]);
-        if (t->to[i]) drop_data(c, t->to[i]), finish(t->ready[i], code, message), drop(t->ready[i]);
-    }
-    if (t->future) finish(t->future, code, message), drop(t->future);
-    free(t);
-}
-static void *work(void *argument) {
-    Client *c = argument;
-    for (;;) {
-        pthread_mutex_lock(&c->lock);
-        while (!c->head && !c->ended) pthread_cond_wait(&c->changed, &c->lock);
-        Task *t = c->head;
-        if (t && !(c->head = t->next)) c->tail = &c->head;
-        pthread_mutex_unlock(&c->lock);
-        if (!t) return NULL;
-        perform(c, t);
-    }
-}
-static void enqueue(Client *c, Task *t) {
-    pthread_mutex_lock(&c->lock);
-    *c->tail = t, c->tail = &t->next;
-    pthread_cond_signal(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-}
-static void reads(Task *t, int i, Buffer *b) { t->in[i] = b, t->hold[i] = b->data, t->wait[i] = share(b->ready), b->data->references++; }
-static void writes(Task *t, int i, Buffer *b) { t->out[i] = b, t->to[i] = b->data, t->ready[i] = share(b->ready), b->data->references++; }
+#include "device.h"
 
 // Structs of the interface, as its header of version 0.104 describes them.
 typedef struct { size_t size; void *extensions; } Head;
-typedef struct { Head head; const char *name; size_t length; int type; union { const char *text; int64_t number; const int64_t *list; float real; bool flag; }; size_t count; } Value;
+typedef struct { Head head; const char *name; size_t length; int type; union { const char *text; int64_t number; const int64_t *list;
+    float real; bool flag; }; size_t count; } Value;
 typedef struct { Head head; void *object; } One;
 typedef struct { Head head; void *object, *result; } Two;
 typedef struct { Head head; void *object; const void *data; size_t length; } Text;
 typedef struct { Head head; Error *error; int code; } CodeArgs;
 typedef struct { Head head; const Value *values; size_t count; } AttributesArgs;
 typedef struct { Head head; Event *event; void (*call)(Error *, void *); void *argument; } OnReadyArgs;
-typedef struct { Head head; const Value *options; size_t count; void *get, *get_argument, *put, *put_argument; Client *client; void *try, *try_argument; } CreateArgs;
+typedef struct { Head head; const Value *options; size_t count; void *get, *get_argument, *put, *put_argument; Client *client;
+    void *try, *try_argument; } CreateArgs;
 typedef struct { Head head; const char *code; size_t length; const char *format; size_t format_length; } Program;
 typedef struct { Head head; Client *client; const Program *program; const char *options; size_t length; Loaded *executable; } CompileArgs;
-typedef struct { Head head; Client *client; const void *data; int type; const int64_t *dims; size_t dim_count; const int64_t *strides; size_t stride_count; int semantics; Object *device; void *memory, *layout; Event *done; Buffer *buffer; } UploadArgs;
+typedef struct { Head head; Client *client; const void *data; int type; const int64_t *dims; size_t dim_count; const int64_t *strides;
+    size_t stride_count; int semantics; Object *device; void *memory, *layout; Event *done; Buffer *buffer; } UploadArgs;
 typedef struct { Head head; Buffer *buffer; void *layout; char *data; size_t size; Event *event; } DownloadArgs;
-typedef struct { Head head; void *send, *receive; size_t sends, receives; int launch; const int64_t *keep; size_t kept; void *context; const char *location; size_t tasks; int *ids; int64_t *incarnations; void *slices; } Options;
-typedef struct { Head head; Loaded *executable; Options *options; Buffer *const *const *arguments; size_t devices, count; Buffer **const *outputs; Event **completions; Object *device; } ExecuteArgs;
-typedef struct { Head head; Object *executable; const char *bytes; size_t length; Object *backing; void (*release)(Object *); } SerializeArgs;
-typedef struct { Head head; Client *client; const char *bytes; size_t length; Loaded *executable; const char *options; size_t options_length; } DeserializeArgs;
+typedef struct { Head head; void *send, *receive; size_t sends, receives; int launch; const int64_t *keep; size_t kept; void *context;
+    const char *location; size_t tasks; int *ids; int64_t *incarnations; void *slices; } Options;
+typedef struct { Head head; Loaded *executable; Options *options; Buffer *const *const *arguments; size_t devices, count;
+    Buffer **const *outputs; Event **completions; Object *device; } ExecuteArgs;
+typedef struct { Head head; Object *executable; const char *bytes; size_t length; Object *backing; void (*release)(Object *);
+    } SerializeArgs;
+typedef struct { Head head; Client *client; const char *bytes; size_t length; Loaded *executable; const char *options;
+    size_t options_length; } DeserializeArgs;
 typedef struct { Head head; Object *executable; int64_t code, arguments, outputs, alias, temporary, rest[10]; } CompiledArgs;
 typedef struct { int64_t value; bool set; } Optional;
 typedef struct { Head head; Object *device; int64_t used; Optional peak, count, largest, limit, more[6]; } MemoryArgs;
@@ -247,10 +41,18 @@ typedef struct { Head head; Client *client; void *data; size_t size; } MapArgs;
 typedef struct { Head head; Buffer *buffer; bool deleted; } DeletedArgs;
 
 #define END(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
+_Static_assert(END(One, object) == 24 && END(Two, result) == 32 && END(Text, length) == 40 && END(CodeArgs, code) == 28, "header");
+_Static_assert(END(Value, count) == 56 && END(AttributesArgs, count) == 32 && END(OnReadyArgs, argument) == 40, "header");
+_Static_assert(END(CreateArgs, try_argument) == 88 && END(Program, format_length) == 48 && END(CompileArgs, executable) == 56, "header");
+_Static_assert(END(UploadArgs, buffer) == 120 && END(DownloadArgs, event) == 56 && END(DeletedArgs, deleted) == 25, "header");
+_Static_assert(END(Options, slices) == 120 && END(ExecuteArgs, device) == 80 && END(SerializeArgs, release) == 56, "header");
+_Static_assert(END(DeserializeArgs, options_length) == 64 && END(CompiledArgs, rest[9]) == 144, "header");
+_Static_assert(END(MemoryArgs, more[5].set) == 185 && END(MapArgs, size) == 40 && END(MapArgs, data) == 32, "header");
 static Error *sized(const void *args, size_t want, const char *name) {
     const Head *head = args;
     if (is("larger") && !strcmp(name, "PJRT_Client_Create_Args")) want = 400;
-    if (head->size < want) return fail(3, "Unexpected %s size: expected %zu, got %zu. Check installed software versions.", name, want, head->size);
+    if (head->size < want) return fail(3, "Unexpected %s size: expected %zu, got %zu. Check installed software versions.", name, want,
+        head->size);
     for (size_t i = (want + 7) / 8 * 8; i < head->size && !is("old"); i++)
         if (((const char *)args)[i]) die("%s has %zu bytes, and byte %zu behind those of version 0.104 is not zero", name, head->size, i);
     return NULL;
@@ -258,8 +60,10 @@ static Error *sized(const void *args, size_t want, const char *name) {
 #define SIZED(type, last, name) do { Error *e = sized(a, END(type, last), "PJRT_" name "_Args"); if (e) return e; } while (0)
 
 static void *error_destroy(One *a) { if (a->object) end(a->object, ERROR), errors--; return NULL; }
-static void *error_message(Text *a) { Error *e = check(a->object, ERROR); a->data = e->message, a->length = strlen(e->message); return NULL; }
-static void *error_code(CodeArgs *a) { SIZED(CodeArgs, code, "Error_GetCode"); a->code = ((Error *)check(a->error, ERROR))->code; return NULL; }
+static void *error_message(Text *a) { Error *e = check(a->object, ERROR); a->data = e->message, a->length = strlen(e->message);
+    return NULL; }
+static void *error_code(CodeArgs *a) { SIZED(CodeArgs, code, "Error_GetCode"); a->code = ((Error *)check(a->error, ERROR))->code;
+    return NULL; }
 static void *initialize(Head *a) { (void)a; return NULL; }
 static void *attributes(AttributesArgs *a) {
     SIZED(AttributesArgs, count, "Plugin_Attributes");
@@ -303,12 +107,14 @@ static void *client_create(CreateArgs *a) {
     SIZED(CreateArgs, try_argument, "Client_Create");
     if (is("clientless")) return fail(5, "no supported devices found for platform CUDA");
     Client *c = calloc(1, sizeof *c);
-    c->object.magic = MAGIC(CLIENT), c->device.magic = MAGIC(DEVICE), c->device.client = c, c->devices[0] = &c->device, c->tail = &c->head;
+    c->object.magic = MAGIC(CLIENT), c->device.magic = MAGIC(DEVICE), c->device.client = c, c->devices[0] = &c->device,
+        c->tail = &c->head;
     c->limit = 48 << 20;
     char *at = c->version + sprintf(c->version, "double 1:");
     for (size_t i = 0; i < a->count; i++) {
         const Value *v = &a->options[i];
-        if (v->head.size < END(Value, count)) return fail(3, "Unexpected PJRT_NamedValue size: expected %zu, got %zu.", END(Value, count), v->head.size);
+        if (v->head.size < END(Value, count)) return fail(3, "Unexpected PJRT_NamedValue size: expected %zu, got %zu.", END(Value,
+            count), v->head.size);
         at += sprintf(at, " %.*s=", (int)v->length, v->name);
         if (v->type == 4) at += sprintf(at, "%d", v->flag);
         else if (v->type == 3) at += sprintf(at, "%g", v->real), c->limit = (64 << 20) * v->real;
@@ -332,7 +138,8 @@ static void *client_destroy(One *a) {
     pthread_join(c->thread, NULL);
     return NULL;
 }
-static void *platform_name(Text *a) { SIZED(Text, length, "Client_PlatformName"); check(a->object, CLIENT); a->data = "double", a->length = 6; return NULL; }
+static void *platform_name(Text *a) { SIZED(Text, length, "Client_PlatformName"); check(a->object, CLIENT); a->data = "double",
+    a->length = 6; return NULL; }
 static void *platform_version(Text *a) {
     SIZED(Text, length, "Client_PlatformVersion");
     a->data = ((Client *)check(a->object, CLIENT))->version, a->length = strlen(a->data);
@@ -344,7 +151,8 @@ static void *devices(Text *a) {
     return NULL;
 }
 static void *description(Two *a) { SIZED(Two, result, "Device_GetDescription"); a->result = check(a->object, DEVICE); return NULL; }
-static void *description_kind(Text *a) { SIZED(Text, length, "DeviceDescription_Kind"); check(a->object, DEVICE); a->data = "Double 1", a->length = 8; return NULL; }
+static void *description_kind(Text *a) { SIZED(Text, length, "DeviceDescription_Kind"); check(a->object, DEVICE); a->data = "Double 1",
+    a->length = 8; return NULL; }
 static void *memory_stats(MemoryArgs *a) {
     SIZED(MemoryArgs, more[5].set, "Device_MemoryStats");
     Client *c = ((Object *)check(a->device, DEVICE))->client;
@@ -356,7 +164,8 @@ static void *compile(CompileArgs *a) {
     SIZED(CompileArgs, executable, "Client_Compile");
     Client *c = check(a->client, CLIENT);
     const Program *p = a->program;
-    if (p->head.size < END(Program, format_length)) return fail(3, "Unexpected PJRT_Program size: expected %zu, got %zu.", END(Program, format_length), p->head.size);
+    if (p->head.size < END(Program, format_length)) return fail(3, "Unexpected PJRT_Program size: expected %zu, got %zu.", END(Program,
+        format_length), p->head.size);
     if (p->format_length != 4 || memcmp(p->format, "mlir", 4)) return fail(3, "unknown program format");
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (!memmem(p->code, p->length, programs[i].name, strlen(programs[i].name))) continue;
@@ -451,7 +260,8 @@ static void *ready_event(Two *a) {
     a->result = new_event(b->object.client, b->ready);
     return NULL;
 }
-static void *is_deleted(DeletedArgs *a) { SIZED(DeletedArgs, deleted, "Buffer_IsDeleted"); a->deleted = ((Buffer *)check(a->buffer, BUFFER))->deleted; return NULL; }
+static void *is_deleted(DeletedArgs *a) { SIZED(DeletedArgs, deleted, "Buffer_IsDeleted"); a->deleted = ((Buffer *)check(a->buffer,
+    BUFFER))->deleted; return NULL; }
 static void *buffer_destroy(One *a) {
     SIZED(One, object, "Buffer_Destroy");
     Buffer *b = end(a->object, BUFFER);
@@ -469,7 +279,8 @@ static void *execute(ExecuteArgs *a) {
     check(a->device, DEVICE);
     if (a->devices != 1) return fail(3, "%zu devices are given, and there is one", a->devices);
     int inputs = programs[l->program].inputs, donated = programs[l->program].donated;
-    if (a->count != (size_t)inputs) return fail(3, "Execution supplied %zu buffers but compiled program expected %d buffers", a->count, inputs);
+    if (a->count != (size_t)inputs) return fail(3, "Execution supplied %zu buffers but compiled program expected %d buffers", a->count,
+        inputs);
     for (int i = 0; i < inputs; i++) {
         Buffer *b = check(a->arguments[0][i], BUFFER);
         if (b->deleted || (i == donated && atomic_exchange(&b->deleted, true))) return fail(3, "Buffer has been deleted or donated.");
@@ -518,9 +329,12 @@ void *GetPjrtApi(void) {
     const char *chosen = getenv("STOKE_DOUBLE");
     snprintf(mode, sizeof mode, "%s", chosen ? chosen : "");
     static const struct { int at; void *function; } known[] = {
-        {0, error_destroy}, {1, error_message}, {2, error_code}, {3, initialize}, {4, attributes}, {5, event_destroy}, {8, event_await}, {9, event_on_ready},
-        {10, client_create}, {11, client_destroy}, {12, platform_name}, {14, platform_version}, {16, devices}, {20, compile}, {22, upload},
-        {26, description_kind}, {29, description}, {34, memory_stats}, {40, executable_destroy}, {44, outputs}, {49, serialize}, {50, loaded_destroy},
+        {0, error_destroy}, {1, error_message}, {2, error_code}, {3, initialize}, {4, attributes}, {5, event_destroy}, {8,
+            event_await}, {9, event_on_ready},
+        {10, client_create}, {11, client_destroy}, {12, platform_name}, {14, platform_version}, {16, devices}, {20, compile}, {22,
+            upload},
+        {26, description_kind}, {29, description}, {34, memory_stats}, {40, executable_destroy}, {44, outputs}, {49, serialize}, {50,
+            loaded_destroy},
         {51, get_executable}, {55, execute}, {56, deserialize}, {58, buffer_destroy}, {68, is_deleted}, {70, download}, {72, ready_event},
         {96, compiled_memory}, {110, map}, {111, unmap}};
     for (int i = 0; i < 138; i++) api.functions[i] = other;
