@@ -15,10 +15,11 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
-	{"processes of the machine", []string{"runtime/process"}},
+	{"processes of the machine, plugins for devices", []string{"runtime/process", "runtime/pjrt", "runtime/pjrt/pjrttest"}},
 	{"files that are whole or absent, or of tensors, regular expressions, usage of machines",
 		[]string{"runtime/durable", "runtime/safetensors", "runtime/pattern", "runtime/usage"}},
-	{"programs of GPUs, judged", []string{"runtime/stablehlo/stablehlotest"}},
+	{"NVIDIA's GPUs", []string{"runtime/cuda"}},
+	{"programs of GPUs, judged", []string{"runtime/stablehlo", "runtime/stablehlo/stablehlotest"}},
 	{"snapshots of code", []string{"runtime/code"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models", []string{"runtime/model"}},
@@ -27,6 +28,7 @@ var floors = []struct {
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
 	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu", "runtime/weights"}},
+	{"the devices of XLA's engine", []string{"runtime/engine/xla/*"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},
 	{"what keeps a run together", []string{"runtime/session"}},
 	{"the trainer's roles, and who owns their processes", []string{"runtime/coordinator", "runtime/ps", "runtime/worker", "runtime/rendezvous", "runtime/agent", "runtime/supervisor"}},

@@ -92,3 +92,47 @@ func TestLinkedModules(t *testing.T) {
 		})
 	}
 }
+
+// TestBinariesAreStatic holds that the default binaries run without a C library:
+// what loads plugins for devices makes a binary dynamic, and is linked into the
+// trainer for GPUs only.
+func TestBinariesAreStatic(t *testing.T) {
+	for command, list := range commands {
+		all, err := list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := dynamic(all); len(found) > 0 {
+			t.Errorf("cmd/%s links %s, which makes it dynamic: only cmd/stoke-trainer-gpu may", command, strings.Join(found, ", "))
+		}
+	}
+}
+
+// dynamic returns the packages that make a binary need a C library.
+func dynamic(all []link) []string {
+	var found []string
+	for _, l := range all {
+		switch {
+		case l.name == "runtime/cgo", l.module == "github.com/ebitengine/purego", l.name == house+"/runtime/pjrt", l.name == house+"/runtime/cuda":
+			found = append(found, l.name)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func TestDynamicBinariesAreNoticed(t *testing.T) {
+	all, err := links("./runtime/pjrt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := dynamic(all)
+	for _, want := range []string{"github.com/ebitengine/purego", house + "/runtime/pjrt"} {
+		if !slices.Contains(found, want) {
+			t.Errorf("%s is not noticed in %q", want, found)
+		}
+	}
+	if got := dynamic([]link{{"net", ""}, {"runtime/cgo", ""}}); !slices.Equal(got, []string{"runtime/cgo"}) {
+		t.Errorf("got %q, want runtime/cgo", got)
+	}
+}

@@ -17,12 +17,14 @@ func (b *Batch) Check(m *model.Model, most int) error {
 		return fmt.Errorf("%d records, but the micro-batch is %d", n, most)
 	}
 	if len(b.Records) != n || len(b.Inputs) != 2 {
-		return fmt.Errorf("%d weights, %d record numbers, %d inputs: want as many numbers as weights, and features and labels", n, len(b.Records), len(b.Inputs))
+		return fmt.Errorf("%d weights, %d record numbers, %d inputs: want as many numbers as weights, and features and labels",
+			n, len(b.Records), len(b.Inputs))
 	}
 	features, labels := b.Inputs[0], b.Inputs[1]
 	record := FeatureBytes(m)
 	if features.Type != m.Input.Type || len(features.Data) != n*record {
-		return fmt.Errorf("features are %d bytes of %s, want %d records of %d bytes of %s", len(features.Data), features.Type, n, record, m.Input.Type)
+		return fmt.Errorf("features are %d bytes of %s, want %d records of %d bytes of %s",
+			len(features.Data), features.Type, n, record, m.Input.Type)
 	}
 	answer, elements := m.Answer()
 	size := elements * answer.Size()

@@ -96,7 +96,7 @@ func (f *Function) Unsigned(x uint64) *Value { return f.constant(U64, strconv.Fo
 func (f *Function) constant(t Type, text string) *Value {
 	key := string(t) + text
 	if f.constants[key] == nil {
-		f.constants[key] = f.add(t, nil, fmt.Sprintf("stablehlo.constant dense<%s> : tensor<%s>", text, t))
+		f.constants[key] = f.add(t, nil, "stablehlo.constant dense<%s> : tensor<%s>", text, t)
 	}
 	return f.constants[key]
 }
@@ -108,13 +108,13 @@ func (f *Function) Fill(t Type, x float64, dims ...int) *Value {
 
 // Iota returns a tensor whose elements are their indices along a dimension.
 func (f *Function) Iota(t Type, along int, dims ...int) *Value {
-	return f.add(t, dims, fmt.Sprintf("stablehlo.iota dim = %d : %s", along, tensor(t, dims)))
+	return f.add(t, dims, "stablehlo.iota dim = %d : %s", along, tensor(t, dims))
 }
 
-// add adds an operation, given as the text behind "%n = ".
-func (f *Function) add(t Type, dims []int, text string) *Value {
+// add adds an operation, given as the format of the text behind "%n = ".
+func (f *Function) add(t Type, dims []int, format string, a ...any) *Value {
 	v := &Value{Type: t, Dims: slices.Clone(dims), function: f, name: fmt.Sprintf("%%%d", len(f.lines))}
-	f.lines = append(f.lines, v.name+" = "+text)
+	f.lines = append(f.lines, v.name+" = "+fmt.Sprintf(format, a...))
 	return v
 }
 
@@ -128,7 +128,7 @@ func (f *Function) text(title string, donate bool, results []*Value) string {
 	var b strings.Builder
 	var arguments, names []string
 	for i, a := range f.arguments {
-		text := a.name + ": " + a.tensor()
+		text := a.name + ": " + typeOf(a)
 		if to, ok := f.donated[i]; ok && donate {
 			text += fmt.Sprintf(" {tf.aliasing_output = %d : i32}", to)
 		}
@@ -155,12 +155,12 @@ func tensor(t Type, dims []int) string {
 	return b.String() + string(t) + ">"
 }
 
-func (v *Value) tensor() string { return tensor(v.Type, v.Dims) }
+func typeOf(v *Value) string { return tensor(v.Type, v.Dims) }
 
 func types(values []*Value) string {
 	all := make([]string, len(values))
 	for i, v := range values {
-		all[i] = v.tensor()
+		all[i] = typeOf(v)
 	}
 	return strings.Join(all, ", ")
 }

@@ -7,35 +7,37 @@ import (
 )
 
 // Sum adds up over dimensions.
-func (v *Value) Sum(over ...int) *Value { return v.reduce("add", v.function.Constant(v.Type, 0), over) }
+func (v *Value) Sum(over ...int) *Value {
+	return reduce(v, "add", v.function.Constant(v.Type, 0), over)
+}
 
 // Largest returns the maximum over dimensions.
 func (v *Value) Largest(over ...int) *Value {
-	return v.reduce("maximum", v.function.Constant(v.Type, math.Inf(-1)), over)
+	return reduce(v, "maximum", v.function.Constant(v.Type, math.Inf(-1)), over)
 }
 
 // Least returns the minimum of integers over dimensions; bound is larger than all.
 func (v *Value) Least(bound int, over ...int) *Value {
-	return v.reduce("minimum", v.function.Constant(v.Type, float64(bound)), over)
+	return reduce(v, "minimum", v.function.Constant(v.Type, float64(bound)), over)
 }
 
-func (v *Value) reduce(op string, init *Value, over []int) *Value {
+func reduce(v *Value, op string, init *Value, over []int) *Value {
 	var dims []int
 	for i, d := range v.Dims {
 		if !slices.Contains(over, i) {
 			dims = append(dims, d)
 		}
 	}
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.reduce(%s init: %s) applies stablehlo.%s across dimensions = [%s] : %s",
-		v.name, init.name, op, list(over), signature(v.Type, dims, v, init)))
+	return v.function.add(v.Type, dims, "stablehlo.reduce(%s init: %s) applies stablehlo.%s across dimensions = [%s] : %s",
+		v.name, init.name, op, list(over), signature(v.Type, dims, v, init))
 }
 
-// Product says which dimensions a matrix product adds up over, of its left and right
-// factor, and which ones both have. The others follow one another in the result: common
-// ones, the left factor's, the right one's.
+// Product names dimensions of the factors of a matrix product. The result has one of each
+// pair of common dimensions, then the other dimensions of the left factor, then the other
+// dimensions of the right factor.
 type Product struct {
-	Left, Right             []int // added up
-	CommonLeft, CommonRight []int
+	Left, Right             []int // pairs that the product adds up over
+	CommonLeft, CommonRight []int // pairs that both factors have
 }
 
 // Dot returns the product of v and w as float32 values, or of another type.
@@ -43,13 +45,13 @@ func (v *Value) Dot(w *Value, p Product, t Type) *Value {
 	var dims []int
 	for i, c := range p.CommonLeft {
 		if v.Dims[c] != w.Dims[p.CommonRight[i]] {
-			panic(fmt.Sprintf("stablehlo: product %v of %s and %s", p, v.tensor(), w.tensor()))
+			panic(fmt.Sprintf("stablehlo: product %v of %s and %s", p, typeOf(v), typeOf(w)))
 		}
 		dims = append(dims, v.Dims[c])
 	}
 	for i, c := range p.Left {
 		if v.Dims[c] != w.Dims[p.Right[i]] {
-			panic(fmt.Sprintf("stablehlo: product %v of %s and %s", p, v.tensor(), w.tensor()))
+			panic(fmt.Sprintf("stablehlo: product %v of %s and %s", p, typeOf(v), typeOf(w)))
 		}
 	}
 	for i, d := range v.Dims {
@@ -66,8 +68,8 @@ func (v *Value) Dot(w *Value, p Product, t Type) *Value {
 	if len(p.CommonLeft) > 0 {
 		common = fmt.Sprintf("batching_dims = [%s] x [%s], ", list(p.CommonLeft), list(p.CommonRight))
 	}
-	return v.function.add(t, dims, fmt.Sprintf("stablehlo.dot_general %s, %s, %scontracting_dims = [%s] x [%s], precision = [%s, %s] : %s",
-		v.name, w.name, common, list(p.Left), list(p.Right), v.function.precision, v.function.precision, signature(t, dims, v, w)))
+	return v.function.add(t, dims, "stablehlo.dot_general %s, %s, %scontracting_dims = [%s] x [%s], precision = [%s, %s] : %s",
+		v.name, w.name, common, list(p.Left), list(p.Right), v.function.precision, v.function.precision, signature(t, dims, v, w))
 }
 
 // Window is how the windows of a convolution lie in one direction.
@@ -95,7 +97,7 @@ func (v *Value) Convolve(kernel *Value, c Convolution) *Value {
 	dims[place(c.Output, 'b')] = v.Dims[place(c.Input, 'b')] / records
 	dims[place(c.Output, 'f')] = kernel.Dims[place(c.Kernel, 'o')]
 	if in, want := v.Dims[place(c.Input, 'f')], kernel.Dims[place(c.Kernel, 'i')]*groups; in != want {
-		panic(fmt.Sprintf("stablehlo: convolution of %s by %s in %d groups", v.tensor(), kernel.tensor(), groups))
+		panic(fmt.Sprintf("stablehlo: convolution of %s by %s in %d groups", typeOf(v), typeOf(kernel), groups))
 	}
 	h, w := c.Height, c.Width
 	for name, window := range map[byte]Window{'0': h, '1': w} {
@@ -105,12 +107,13 @@ func (v *Value) Convolve(kernel *Value, c Convolution) *Value {
 	}
 	names := func(s string) string { return fmt.Sprintf("[%c, %c, %c, %c]", s[0], s[1], s[2], s[3]) }
 	p := v.function.precision
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.convolution(%s, %s) dim_numbers = %sx%s->%s, "+
+	return v.function.add(v.Type, dims, "stablehlo.convolution(%s, %s) dim_numbers = %sx%s->%s, "+
 		"window = {stride = [%d, %d], pad = [[%d, %d], [%d, %d]], lhs_dilate = [%d, %d], rhs_dilate = [%d, %d]} "+
-		"{batch_group_count = %d : i64, feature_group_count = %d : i64, precision_config = [#stablehlo<precision %s>, #stablehlo<precision %s>]} : %s",
+		"{batch_group_count = %d : i64, feature_group_count = %d : i64, "+
+		"precision_config = [#stablehlo<precision %s>, #stablehlo<precision %s>]} : %s",
 		v.name, kernel.name, names(c.Input), names(c.Kernel), names(c.Output),
 		h.Stride, w.Stride, h.Low, h.High, w.Low, w.High, h.Dilate, w.Dilate, h.Spread, w.Spread,
-		records, groups, p, p, signature(v.Type, dims, v, kernel)))
+		records, groups, p, p, signature(v.Type, dims, v, kernel))
 }
 
 // place returns the index of a dimension by its name.

@@ -9,12 +9,12 @@ import (
 // Reshape returns the elements in their order with other dimensions.
 func (v *Value) Reshape(dims ...int) *Value {
 	if product(dims) != v.Size() {
-		panic(fmt.Sprintf("stablehlo: reshape of %s to %v", v.tensor(), dims))
+		panic(fmt.Sprintf("stablehlo: reshape of %s to %v", typeOf(v), dims))
 	}
 	if slices.Equal(dims, v.Dims) {
 		return v
 	}
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.reshape %s : %s", v.name, signature(v.Type, dims, v)))
+	return v.function.add(v.Type, dims, "stablehlo.reshape %s : %s", v.name, signature(v.Type, dims, v))
 }
 
 // Broadcast repeats v: its dimension i becomes dimension over[i] of the result.
@@ -24,10 +24,10 @@ func (v *Value) Broadcast(dims, over []int) *Value {
 	}
 	for i, o := range over {
 		if d := v.Dims[i]; d != 1 && d != dims[o] {
-			panic(fmt.Sprintf("stablehlo: broadcast of %s to %v over %v", v.tensor(), dims, over))
+			panic(fmt.Sprintf("stablehlo: broadcast of %s to %v over %v", typeOf(v), dims, over))
 		}
 	}
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.broadcast_in_dim %s, dims = [%s] : %s", v.name, list(over), signature(v.Type, dims, v)))
+	return v.function.add(v.Type, dims, "stablehlo.broadcast_in_dim %s, dims = [%s] : %s", v.name, list(over), signature(v.Type, dims, v))
 }
 
 // Like broadcasts v to the shape of w.
@@ -39,12 +39,12 @@ func (v *Value) Transpose(order ...int) *Value {
 	for i, o := range order {
 		dims[i] = v.Dims[o]
 	}
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.transpose %s, dims = [%s] : %s", v.name, list(order), signature(v.Type, dims, v)))
+	return v.function.add(v.Type, dims, "stablehlo.transpose %s, dims = [%s] : %s", v.name, list(order), signature(v.Type, dims, v))
 }
 
 // Reverse reverses dimensions.
 func (v *Value) Reverse(over ...int) *Value {
-	return v.function.add(v.Type, v.Dims, fmt.Sprintf("stablehlo.reverse %s, dims = [%s] : %s", v.name, list(over), v.tensor()))
+	return v.function.add(v.Type, v.Dims, "stablehlo.reverse %s, dims = [%s] : %s", v.name, list(over), typeOf(v))
 }
 
 // Slice returns the elements from, from+step … before to of each dimension.
@@ -57,11 +57,11 @@ func (v *Value) Slice(from, to, step []int) *Value {
 			ranges[i] += fmt.Sprintf(":%d", step[i])
 		}
 	}
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.slice %s [%s] : %s", v.name, strings.Join(ranges, ", "), signature(v.Type, dims, v)))
+	return v.function.add(v.Type, dims, "stablehlo.slice %s [%s] : %s", v.name, strings.Join(ranges, ", "), signature(v.Type, dims, v))
 }
 
-// Cut returns the elements from … before to of one dimension.
-func (v *Value) Cut(dim, from, to int) *Value {
+// SliceDim returns the elements from … before to of one dimension.
+func (v *Value) SliceDim(dim, from, to int) *Value {
 	first, last, step := make([]int, len(v.Dims)), slices.Clone(v.Dims), make([]int, len(v.Dims))
 	for i := range step {
 		step[i] = 1
@@ -77,8 +77,8 @@ func (v *Value) Pad(low, high, interior []int) *Value {
 		dims[i] = low[i] + high[i] + d + max(d-1, 0)*interior[i]
 	}
 	zero := v.function.Constant(v.Type, 0)
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.pad %s, %s, low = [%s], high = [%s], interior = [%s] : %s",
-		v.name, zero.name, list(low), list(high), list(interior), signature(v.Type, dims, v, zero)))
+	return v.function.add(v.Type, dims, "stablehlo.pad %s, %s, low = [%s], high = [%s], interior = [%s] : %s",
+		v.name, zero.name, list(low), list(high), list(interior), signature(v.Type, dims, v, zero))
 }
 
 // Concatenate joins tensors along a dimension.
@@ -93,7 +93,7 @@ func Concatenate(dim int, parts ...*Value) *Value {
 		names[i] = p.name
 	}
 	f, t := parts[0].function, parts[0].Type
-	return f.add(t, dims, fmt.Sprintf("stablehlo.concatenate %s, dim = %d : %s", strings.Join(names, ", "), dim, signature(t, dims, parts...)))
+	return f.add(t, dims, "stablehlo.concatenate %s, dim = %d : %s", strings.Join(names, ", "), dim, signature(t, dims, parts...))
 }
 
 // Part returns count elements of the first dimension, from a scalar index on.
@@ -105,5 +105,6 @@ func (v *Value) Part(from *Value, count int) *Value {
 	for range v.Dims[1:] {
 		operands, names = append(operands, zero), names+", "+zero.name
 	}
-	return v.function.add(v.Type, dims, fmt.Sprintf("stablehlo.dynamic_slice %s, %s, sizes = [%s] : %s", v.name, names, list(dims), signature(v.Type, dims, operands...)))
+	return v.function.add(v.Type, dims, "stablehlo.dynamic_slice %s, %s, sizes = [%s] : %s",
+		v.name, names, list(dims), signature(v.Type, dims, operands...))
 }

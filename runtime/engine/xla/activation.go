@@ -65,7 +65,7 @@ func normal(x value) value {
 }
 
 // dropout drops elements in training and scales up the rest. Which ones follows from
-// (seed, epoch, record, layer): the same bits as the CPU engine's.
+// (seed, epoch, record, layer): the CPU engine drops the same ones.
 func (l *layer) dropout() (value, backward) {
 	x := l.in[0]
 	threshold := uint32(float64(l.Rate) * (1 << 32))
@@ -76,15 +76,14 @@ func (l *layer) dropout() (value, backward) {
 	pairs := (size + 1) / 2 // a draw of 64 bits is for two elements
 	h := fnv.New64a()
 	h.Write([]byte(l.Name))
-	of := func(n uint64, like value) value { return l.Unsigned(n).Like(like) }
-	state := mix(l.keys.Xor(of(h.Sum64(), l.keys)))
+	state := mix(l.keys.Bits(stablehlo.Xor, l.keys.FillUnsigned(h.Sum64())))
 	counts := l.Iota(stablehlo.U64, 1, l.batch, pairs)
-	counts = counts.Add(of(1, counts)).Multiply(of(model.Golden, counts))
+	counts = counts.Add(counts.FillUnsigned(1)).Multiply(counts.FillUnsigned(model.Golden))
 	draws := mix(state.Like(counts, 0).Add(counts))
-	halves := stablehlo.Concatenate(2,
-		draws.And(of(math.MaxUint32, draws)).Reshape(l.batch, pairs, 1), draws.ShiftRight(of(32, draws)).Reshape(l.batch, pairs, 1))
-	halves = halves.Reshape(l.batch, 2*pairs).Cut(1, 0, size)
-	kept := halves.Compare(stablehlo.GreaterOrEqual, of(uint64(threshold), halves)).Reshape(x.Dims...)
+	low, high := draws.Bits(stablehlo.And, draws.FillUnsigned(math.MaxUint32)), draws.Bits(stablehlo.ShiftRight, draws.FillUnsigned(32))
+	halves := stablehlo.Concatenate(2, low.Reshape(l.batch, pairs, 1), high.Reshape(l.batch, pairs, 1))
+	halves = halves.Reshape(l.batch, 2*pairs).SliceDim(1, 0, size)
+	kept := halves.Compare(stablehlo.GreaterOrEqual, halves.FillUnsigned(uint64(threshold))).Reshape(x.Dims...)
 	scale := float64(1 / (1 - l.Rate))
 	drop := func(v value) value { return kept.Select(v.Scale(scale), v.Fill(0)) }
 	return l.narrow(drop(x)), func(dy value) []value { return one(drop(dy.Convert(l.compute))) }
@@ -92,8 +91,10 @@ func (l *layer) dropout() (value, backward) {
 
 // mix is model.Mix.
 func mix(z value) value {
-	of := func(n uint64) value { return z.Of(n) }
-	z = z.Xor(z.ShiftRight(of(30))).Multiply(of(0xbf58476d1ce4e5b9))
-	z = z.Xor(z.ShiftRight(of(27))).Multiply(of(0x94d049bb133111eb))
-	return z.Xor(z.ShiftRight(of(31)))
+	shifted := func(places uint64) value {
+		return z.Bits(stablehlo.Xor, z.Bits(stablehlo.ShiftRight, z.FillUnsigned(places)))
+	}
+	z = shifted(30).Multiply(z.FillUnsigned(0xbf58476d1ce4e5b9))
+	z = shifted(27).Multiply(z.FillUnsigned(0x94d049bb133111eb))
+	return shifted(31)
 }

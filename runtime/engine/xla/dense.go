@@ -84,7 +84,7 @@ func (l *layer) concat() (value, backward) {
 		var all []value
 		at := 0
 		for _, x := range l.in {
-			all = append(all, dy.Convert(l.compute).Cut(last, at, at+x.Dims[last]))
+			all = append(all, dy.Convert(l.compute).SliceDim(last, at, at+x.Dims[last]))
 			at += x.Dims[last]
 		}
 		return all

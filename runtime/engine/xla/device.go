@@ -10,8 +10,8 @@ type Device interface {
 	// nil, is called once the data may be changed: by any goroutine, perhaps before Upload
 	// returns, and not after an error.
 	Upload(t stablehlo.Type, dims []int, data []byte, done func()) (Buffer, error)
-	// Host returns memory of the host from which the device copies fast. It lasts as long
-	// as the device.
+	// Host returns memory of the host, pinned where that makes copies faster. It lasts as
+	// long as the device.
 	Host(bytes int) ([]byte, error)
 	// Class names what the last bits of results depend on: the model of the GPU and the
 	// versions of what computes.
@@ -27,7 +27,7 @@ type Program interface {
 	// runs. Arguments that the program donates are closed by it. Errors of the device,
 	// such as too little memory, come with a later wait for a result.
 	Run(arguments ...Buffer) ([]Buffer, error)
-	// Memory returns how many bytes of the device a run needs beside its arguments.
+	// Memory returns the bytes of the device that a run needs in addition to its arguments.
 	Memory() (int64, error)
 	Close() error
 }

@@ -3,8 +3,8 @@
 // and backward, sums of gradients, losses and metrics) and keeps variables, sums and
 // batches as buffers on a Device.
 //
-// The entry point is New. A Device comes from package gpu below this one; tests run the
-// same programs on an interpreter.
+// The entry point is New. Package gpu opens a Device on a GPU; tests run the same programs
+// on an interpreter.
 //
 // network.go walks through the graph, a file for each kind of layer writes its operations,
 // programs.go puts them together, replica.go runs them.

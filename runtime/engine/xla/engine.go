@@ -12,9 +12,8 @@ import (
 const (
 	// maxMicroBatch is the most records of a micro-batch.
 	maxMicroBatch = 1 << 20
-	// maxGroup is how many micro-batches a batch has at most, a power of two, and
-	// groupBytes how many bytes of records about: beyond them the round trips are few
-	// beside the arithmetic.
+	// maxGroup is the most micro-batches of a batch, a power of two. A batch has about
+	// groupBytes of records at most: with more of them, round trips cost little.
 	maxGroup, groupBytes = 16, 8 << 20
 )
 
@@ -93,7 +92,7 @@ func (r *replica) compile(text string, err error) (Program, error) {
 	return p, nil
 }
 
-// host lends memory of the host from which the device copies fast.
+// host lends the device's memory of the host.
 type host struct {
 	device Device
 	mu     sync.Mutex

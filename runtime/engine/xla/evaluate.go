@@ -80,7 +80,7 @@ func (r *replica) outputs() int {
 func (r *replica) evaluateOne(program Program, p piece, index int, out []float32) error {
 	inputs := p.inputs[:3] // without keys
 	if p.count > 1 {
-		cut, err := r.compile(r.cut(p.count), nil)
+		cut, err := r.compile(r.extract(p.count), nil)
 		if err != nil {
 			return err
 		}

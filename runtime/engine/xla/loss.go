@@ -67,7 +67,8 @@ func (n *network) crossEntropy(outputs value) (stats, gradient value) {
 func (n *network) amongBest(z, label, labels value) value {
 	class := n.Iota(stablehlo.I32, 1, z.Dims...)
 	earlier := class.Compare(stablehlo.Less, labels)
-	better := z.Compare(stablehlo.Greater, label).Or(earlier.And(z.Compare(stablehlo.Equal, label)))
+	equal := earlier.Bits(stablehlo.And, z.Compare(stablehlo.Equal, label))
+	better := z.Compare(stablehlo.Greater, label).Bits(stablehlo.Or, equal)
 	count := better.Convert(stablehlo.I32).Sum(1)
 	return count.Compare(stablehlo.Less, count.Fill(5))
 }

@@ -8,11 +8,11 @@ import (
 // ErrMemory is what errors of a Device wrap where its memory does not suffice.
 var ErrMemory = errors.New("out of memory")
 
-// MemoryError says that the device has too little memory for a micro-batch.
+// MemoryError reports too little memory of the device for a micro-batch.
 type MemoryError struct {
 	Err   error // of the device
 	Batch int   // records of the micro-batch
-	Fits  int   // records of the largest one that fits, about; 0: not known
+	Fits  int   // about how many records would fit; 0: not known
 }
 
 func (e *MemoryError) Error() string {
@@ -35,8 +35,8 @@ func (r *replica) explain(err error) error {
 	return &MemoryError{Err: err, Batch: r.batch, Fits: r.fits()}
 }
 
-// fits returns about how many records would fit: what a step needs beside its arguments
-// grows with them.
+// fits returns about how many records would fit. A step needs memory in addition to its
+// arguments, which grows with the number of records.
 func (r *replica) fits() int {
 	p, err := r.compile(r.step(1))
 	if err != nil {

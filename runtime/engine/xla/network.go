@@ -109,7 +109,7 @@ type layer struct {
 	model.Layer
 	*network
 	in    []value
-	needs []bool // the gradients of which inputs are needed
+	needs []bool // for each input, whether a variable needs its gradient
 	last  bool   // its outputs are the model's
 }
 
@@ -122,7 +122,7 @@ func (l *layer) learn(name string, sum value) {
 	l.sums[full] = sum.Convert(stablehlo.F32).Reshape(l.variables[full].Dims...)
 }
 
-// narrow returns outputs in the type of activations; those of the model stay f32.
+// narrow returns outputs in the type of activations; the model's outputs stay f32.
 func (l *layer) narrow(y value) value {
 	if l.last {
 		return y.Convert(stablehlo.F32)

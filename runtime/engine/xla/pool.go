@@ -18,13 +18,10 @@ func (l *layer) windows() windows {
 	return windows{records: d[0], height: d[1], width: d[2], channels: d[3], rows: rows, columns: columns, kernel: l.Kernel, step: l.Step()}
 }
 
-// out returns the shape of what has an element for each window.
-func (w windows) out() []int { return []int{w.records, w.rows, w.columns, w.channels} }
+// disjoint reports whether no two windows share an element.
+func (w windows) disjoint() bool { return w.kernel == w.step }
 
-// apart reports whether no two windows share an element.
-func (w windows) apart() bool { return w.kernel == w.step }
-
-// tiles returns the shape in which each window has dimensions of its own, 2 and 4.
+// tiles returns a shape with two dimensions of each window, 2 and 4.
 func (w windows) tiles() []int {
 	return []int{w.records, w.rows, w.kernel, w.columns, w.kernel, w.channels}
 }
@@ -32,9 +29,9 @@ func (w windows) tiles() []int {
 // overTiles are the dimensions of tiles that windows have.
 var overTiles = []int{0, 1, 3, 5}
 
-// split cuts windows that lie apart, and leaves out what lies behind the last one.
+// split cuts windows that lie apart. Elements behind the last window are left out.
 func (w windows) split(x value) value {
-	return x.Cut(1, 0, w.rows*w.kernel).Cut(2, 0, w.columns*w.kernel).Reshape(w.tiles()...)
+	return x.SliceDim(1, 0, w.rows*w.kernel).SliceDim(2, 0, w.columns*w.kernel).Reshape(w.tiles()...)
 }
 
 // join undoes split; zeros come where it left elements out.
@@ -60,8 +57,8 @@ func (w windows) spread(elements value, y, x int) value {
 		[]int{0, w.height - y - (w.rows-1)*w.step - 1, w.width - x - (w.columns-1)*w.step - 1, 0}, []int{0, w.step - 1, w.step - 1, 0})
 }
 
-// each calls f for each place in a window, row by row.
-func (w windows) each(f func(y, x int)) {
+// visitPlaces calls f for each place in a window, row by row.
+func (w windows) visitPlaces(f func(y, x int)) {
 	for y := range w.kernel {
 		for x := range w.kernel {
 			f(y, x)
@@ -72,11 +69,11 @@ func (w windows) each(f func(y, x int)) {
 // maxPool takes the maximum of each window; the first of equal elements gets the gradient.
 func (l *layer) maxPool() (value, backward) {
 	x, w := l.in[0], l.windows()
-	if w.apart() {
+	if w.disjoint() {
 		return l.maxPoolApart(w)
 	}
 	var y value
-	w.each(func(row, column int) {
+	w.visitPlaces(func(row, column int) {
 		if e := w.element(x, row, column); y == nil {
 			y = e
 		} else {
@@ -87,11 +84,11 @@ func (l *layer) maxPool() (value, backward) {
 		d := dy.Convert(l.compute)
 		none := d.Fill(0)
 		var dx, taken value
-		w.each(func(row, column int) {
+		w.visitPlaces(func(row, column int) {
 			hit := w.element(x, row, column).Compare(stablehlo.Equal, y)
 			part := hit.Select(d, none)
 			if taken != nil {
-				part, taken = taken.Select(none, part), taken.Or(hit)
+				part, taken = taken.Select(none, part), taken.Bits(stablehlo.Or, hit)
 			} else {
 				taken = hit
 			}
@@ -123,14 +120,14 @@ func (l *layer) maxPoolApart(w windows) (value, backward) {
 func (l *layer) averagePool() (value, backward) {
 	x, w := l.in[0].Convert(stablehlo.F32), l.windows()
 	share := 1 / float64(w.kernel*w.kernel)
-	if w.apart() {
+	if w.disjoint() {
 		return l.narrow(w.split(x).Sum(2, 4).Scale(share)), func(dy value) []value {
 			d := dy.Convert(l.compute).Scale(share)
 			return one(w.join(d.Broadcast(w.tiles(), overTiles)))
 		}
 	}
 	var y value
-	w.each(func(row, column int) {
+	w.visitPlaces(func(row, column int) {
 		if e := w.element(x, row, column); y == nil {
 			y = e
 		} else {
@@ -140,7 +137,7 @@ func (l *layer) averagePool() (value, backward) {
 	return l.narrow(y.Scale(share)), func(dy value) []value {
 		d := dy.Convert(stablehlo.F32).Scale(share)
 		var dx value
-		w.each(func(row, column int) {
+		w.visitPlaces(func(row, column int) {
 			part := w.spread(d, row, column)
 			if dx != nil {
 				part = dx.Add(part)

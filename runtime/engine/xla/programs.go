@@ -73,7 +73,7 @@ func elementOf(t model.DType) stablehlo.Type {
 	return stablehlo.F32
 }
 
-// inputs are the tensors of a micro-batch, in the order in which programs take them.
+// inputs are the tensors of a micro-batch, in the order of a program's arguments.
 func (s *source) inputs(training bool) []tensor {
 	answer, elements := s.model.Answer()
 	all := []tensor{
@@ -102,7 +102,7 @@ func (t tensor) size() int {
 	return n
 }
 
-// network adds the arguments of a micro-batch to a function of which variables are known.
+// network adds the arguments of a micro-batch to a function with variables.
 func (s *source) network(f *stablehlo.Function, variables []value, training bool) *network {
 	n := &network{
 		Function: f, model: s.model, batch: s.batch, compute: s.activations, training: training,
@@ -190,7 +190,7 @@ func (s *source) split() string {
 	vector := f.Argument(stablehlo.F32, model.Length(s.vars))
 	var results []value
 	for _, v := range s.vars {
-		results = append(results, vector.Cut(0, v.Offset, v.Offset+v.Len).Reshape(v.Shape...))
+		results = append(results, vector.SliceDim(0, v.Offset, v.Offset+v.Len).Reshape(v.Shape...))
 	}
 	return f.Text(s.name("split"), results...)
 }
@@ -205,9 +205,9 @@ func (s *source) join() string {
 	return f.Text(s.name("join"), stablehlo.Concatenate(0, append(parts, f.Argument(stablehlo.F32, s.stats()))...))
 }
 
-// cut is (count micro-batches, index) → the micro-batch of that index, without keys: an
+// extract is (count micro-batches, index) → the micro-batch of that index, without keys: an
 // evaluation has no dropout.
-func (s *source) cut(count int) string {
+func (s *source) extract(count int) string {
 	f := stablehlo.New(s.precision)
 	var many []value
 	for _, t := range s.inputs(false) {
@@ -218,7 +218,7 @@ func (s *source) cut(count int) string {
 	for _, v := range many {
 		results = append(results, v.Part(from, s.batch))
 	}
-	return f.Text(s.name("cut"), results...)
+	return f.Text(s.name("extract"), results...)
 }
 
 // times returns the dimensions of count micro-batches.

@@ -42,9 +42,13 @@ func (l *layer) attention() (value, backward) {
 	}
 	queries, keys, values := parts[0], parts[1], parts[2]
 	scale := 1 / math.Sqrt(float64(width/heads))
-	head := []int{0, 2}
-	square := []int{0, 1} // of what is records × heads × positions × positions
-	products := queries.Dot(keys, stablehlo.Product{Left: []int{3}, Right: []int{3}, CommonLeft: head, CommonRight: head}, stablehlo.F32).Scale(scale)
+	// A tensor is records × positions × heads × columns, or records × heads × positions ×
+	// positions: a square for each head.
+	head, square := []int{0, 2}, []int{0, 1}
+	product := func(a, b value, i, j int, left, right []int) value {
+		return a.Dot(b, stablehlo.Product{Left: []int{i}, Right: []int{j}, CommonLeft: left, CommonRight: right}, stablehlo.F32)
+	}
+	products := product(queries, keys, 3, 3, head, head).Scale(scale)
 	if l.Causal {
 		later := l.Iota(stablehlo.I32, 3, products.Dims...).Compare(stablehlo.Greater, l.Iota(stablehlo.I32, 2, products.Dims...))
 		products = later.Select(products.Fill(math.Inf(-1)), products)
@@ -53,16 +57,16 @@ func (l *layer) attention() (value, backward) {
 	e := products.Subtract(rows(products.Largest(3))).Exp()
 	weights := e.Divide(rows(e.Sum(3)))
 	narrow := weights.Convert(l.compute)
-	y := narrow.Dot(values, stablehlo.Product{Left: []int{3}, Right: []int{1}, CommonLeft: square, CommonRight: head}, stablehlo.F32)
+	y := product(narrow, values, 3, 1, square, head)
 	back := func(v value) value { return v.Convert(l.compute).Transpose(0, 2, 1, 3).Reshape(n, t, width) }
 	return l.narrow(y.Transpose(0, 2, 1, 3).Reshape(n, t, width)), func(dy value) []value {
 		d := dy.Convert(l.compute).Reshape(n, t, heads, width/heads)
-		dvalues := narrow.Dot(d, stablehlo.Product{Left: []int{2}, Right: []int{1}, CommonLeft: square, CommonRight: head}, stablehlo.F32)
-		dweights := d.Dot(values, stablehlo.Product{Left: []int{3}, Right: []int{3}, CommonLeft: head, CommonRight: head}, stablehlo.F32)
+		dvalues := product(narrow, d, 2, 1, square, head)
+		dweights := product(d, values, 3, 3, head, head)
 		along := dweights.Multiply(weights).Sum(3)
-		products := weights.Multiply(dweights.Subtract(rows(along))).Scale(scale).Convert(l.compute)
-		dqueries := products.Dot(keys, stablehlo.Product{Left: []int{3}, Right: []int{1}, CommonLeft: square, CommonRight: head}, stablehlo.F32)
-		dkeys := products.Dot(queries, stablehlo.Product{Left: []int{2}, Right: []int{1}, CommonLeft: square, CommonRight: head}, stablehlo.F32)
+		slopes := weights.Multiply(dweights.Subtract(rows(along))).Scale(scale).Convert(l.compute)
+		dqueries := product(slopes, keys, 3, 1, square, head)
+		dkeys := product(slopes, queries, 2, 1, square, head)
 		return []value{back(dqueries), back(dkeys), back(dvalues)}
 	}
 }

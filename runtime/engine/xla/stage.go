@@ -138,7 +138,7 @@ func putWeights(memory []byte, weights []float32) int {
 	return 4 * len(weights)
 }
 
-// putKeys writes what dropout's masks follow from beside the layer.
+// putKeys writes a number of each record. Dropout's masks follow from it and the layer.
 func putKeys(memory []byte, b *engine.Batch, from, to int) int {
 	pass := model.Mix(b.Seed) ^ b.Epoch
 	for i, record := range b.Records[from:to] {

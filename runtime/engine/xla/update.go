@@ -250,7 +250,7 @@ type updating struct {
 }
 
 // number returns a number of the update in the variable's shape.
-func (u updating) number(i int) value { return u.all.Cut(0, i, i+1).Reshape().Like(u.like) }
+func (u updating) number(i int) value { return u.all.SliceDim(0, i, i+1).Reshape().Like(u.like) }
 
 // apply returns the variable after the update, and changes its slots.
 func (u updating) apply(k updateKind, w, g value, decays bool, slots []value) value {

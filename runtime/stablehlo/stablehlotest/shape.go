@@ -71,9 +71,10 @@ func transfer[T any](dims []int, src []T, a []int, from int, dst []T, b []int, t
 // view copies the elements at places given by strides and an offset.
 func (v tensor) view(t Type, strides []int, offset int) tensor {
 	out := newTensor(t)
-	transfer(t.Dims, v.f, strides, offset, out.f, stridesOf(t.Dims), 0)
 	if out.u != nil {
 		transfer(t.Dims, v.u, strides, offset, out.u, stridesOf(t.Dims), 0)
+	} else {
+		transfer(t.Dims, v.f, strides, offset, out.f, stridesOf(t.Dims), 0)
 	}
 	return out
 }

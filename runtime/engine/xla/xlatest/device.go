@@ -1,5 +1,3 @@
-// Package xlatest is a device for tests of the XLA engine: an interpreter in float64, or
-// with the roundings of f32, that is strict about the life of buffers.
 package xlatest
 
 import (
@@ -21,7 +19,7 @@ type Device struct {
 	// Limit is how many bytes of buffers the device has; 0: any number. A run whose
 	// results do not fit gives buffers whose download fails, as on a GPU.
 	Limit int64
-	// Temporary is what a run is said to need beside its arguments.
+	// Temporary is the bytes that a run claims in addition to its arguments.
 	Temporary int64
 
 	mu       sync.Mutex
@@ -35,7 +33,7 @@ type Device struct {
 	fault    error          // the first misuse of a buffer
 }
 
-// Counts are what a device was asked for.
+// Counts are the device's buffers, runs and uploads.
 type Counts struct{ Live, Runs, Uploads int }
 
 // Counts returns the buffers that are not closed and how many runs and uploads there were.
@@ -117,7 +115,7 @@ func (d *Device) Upload(t stablehlo.Type, dims []int, data []byte, done func()) 
 func (d *Device) Host(bytes int) ([]byte, error) {
 	memory := make([]byte, bytes)
 	for i := range memory {
-		memory[i] = 0xa5 // whoever reads it before it is written notices
+		memory[i] = 0xa5 // a read before the first write is noticed
 	}
 	return memory, nil
 }
