@@ -27,8 +27,7 @@ type Device struct {
 	live     int
 	runs     int
 	uploads  int
-	compiled []string // names of programs
-	flags    []map[string]any
+	compiled []Compiled
 	late     sync.WaitGroup // copies under way
 	fault    error          // the first misuse of a buffer
 }
@@ -44,11 +43,17 @@ func (d *Device) Counts() Counts {
 	return Counts{d.live, d.runs, d.uploads}
 }
 
-// Compiled returns the names of the programs, in their order, and the flags of each.
-func (d *Device) Compiled() ([]string, []map[string]any) {
+// Compiled is a program that the device compiled.
+type Compiled struct {
+	Name, Text string
+	Flags      map[string]any
+}
+
+// Compiled returns the programs in their order.
+func (d *Device) Compiled() []Compiled {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.compiled), slices.Clone(d.flags)
+	return slices.Clone(d.compiled)
 }
 
 // Fault returns the first misuse: a buffer that was closed twice, used after it was
@@ -76,10 +81,9 @@ func (d *Device) Compile(text string, flags map[string]any) (xla.Program, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
-	p.Set(stablehlotest.Options{Round: d.Round})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.compiled, d.flags = append(d.compiled, p.Name()), append(d.flags, flags)
+	d.compiled = append(d.compiled, Compiled{p.Name(), text, flags})
 	return &program{device: d, parsed: p}, nil
 }
 
@@ -177,6 +181,7 @@ func (p *program) Run(arguments ...xla.Buffer) ([]xla.Buffer, error) {
 	d.mu.Unlock()
 	var out []stablehlotest.Tensor
 	if failure == nil {
+		p.parsed.Set(stablehlotest.Options{Round: d.Round})
 		var err error
 		if out, err = p.parsed.Run(in); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.parsed.Name(), err)

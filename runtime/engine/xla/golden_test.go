@@ -1,0 +1,58 @@
+package xla_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/engine/xla"
+	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
+	"github.com/stokehq/stoke/runtime/optimizer"
+)
+
+var update = flag.Bool("update", false, "rewrite the texts of programs in testdata")
+
+// The texts of all programs of a small model are those in testdata: a change of them is
+// seen, and a device's cache of compiled programs depends on them.
+func TestProgramsAreGolden(t *testing.T) {
+	m, device := everything(), new(xlatest.Device)
+	r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2, ComputeType: engine.BF16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := &pair{t: t, model: m, device: device}
+	b := batch(m, 1, 1, 1, 1, 1)
+	sums, result := p.step(r, 2, b)
+	recipe := optimizer.Recipe{Name: optimizer.Adam, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 1}
+	if err := r.(engine.Updater).Update(sums, result.Weight, recipe); err != nil {
+		t.Fatal(err)
+	}
+	p.pass(r, 2, b, func(s engine.Staged, pass engine.Pass) (engine.Result, error) { return r.Evaluate(t.Context(), s, pass, nil) })
+	p.values(r)
+	seen := make(map[string]bool)
+	for _, c := range device.Compiled() {
+		file := filepath.Join("testdata", c.Name+".mlir")
+		seen[file] = true
+		if *update {
+			if err := os.WriteFile(file, []byte(c.Text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), c.Text); diff != "" {
+			t.Errorf("%s: write it again with -update\n%s", file, diff)
+		}
+	}
+	files, err := filepath.Glob("testdata/*.mlir")
+	if err != nil || len(files) != len(seen) {
+		t.Errorf("%d files for %d programs (%v)", len(files), len(seen), err)
+	}
+}
