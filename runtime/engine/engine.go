@@ -21,11 +21,15 @@ type Classed interface{ Class() string }
 
 // Options fixes everything about a replica that may not change afterwards.
 type Options struct {
-	Device        int    // which of the GPUs that this process sees, from 0; the CPU engine ignores it
-	Threads       int    // most threads one call may use; 0 = all of GOMAXPROCS
-	MicroBatch    int    // records per Step: the only batch shape that is built
-	Deterministic bool   // sums in a fixed order, at any number of threads
-	Seed          uint64 // the initial values are a function of it
+	Device        int  // which of the GPUs that this process sees, from 0; the CPU engine ignores it
+	Threads       int  // most threads one call may use; 0 = all of GOMAXPROCS
+	MicroBatch    int  // records per Step: the only batch shape that is built
+	Deterministic bool // sums in a fixed order, at any number of threads
+	// ComputeType is the type of products and convolutions: f32, tf32 or bf16, as
+	// spec.ComputeTypeName returns it; "" is f32. Parameters, sums and results are
+	// f32 with all of them. An engine rejects types that it does not have.
+	ComputeType string
+	Seed        uint64 // the initial values are a function of it
 }
 
 // Input is one raw input tensor, little-endian; its first dimension is the
