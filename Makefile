@@ -31,6 +31,10 @@ help: ## List the targets.
 build: ## Build ./bin/stoke and ./bin/stoke-trainer.
 	$(BUILD) -o bin/ ./cmd/stoke ./cmd/stoke-trainer
 
+.PHONY: trainer-gpu
+trainer-gpu: ## Build ./bin/stoke-trainer-gpu, the trainer with the engine of NVIDIA GPUs (Linux, glibc).
+	$(BUILD) -tags gpu -o bin/stoke-trainer-gpu ./cmd/stoke-trainer
+
 .PHONY: quickstart
 quickstart: build ## Build, then train a model on this machine with one apply.
 	./bin/stoke -chdir=examples/quickstart apply -auto-approve
@@ -88,6 +92,7 @@ lint: bin/staticcheck ## gofmt, go vet and staticcheck with the e2e suites, the 
 	$(GO) vet -C tools ./...
 	$(GO) test -C tools -count=1 ./...
 	GOGC=400 $(GO) vet -tags e2e ./...
+	$(GO) vet -tags gpu ./cmd/stoke-trainer
 	GOGC=400 ./bin/staticcheck -tags e2e ./...
 
 # The linter learns what it can from functions of other modules, too.

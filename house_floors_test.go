@@ -27,7 +27,7 @@ var floors = []struct {
 	{"the engines' interface", []string{"runtime/engine"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
-	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu", "runtime/weights"}},
+	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu", "runtime/weights", "runtime/slot"}},
 	{"the devices of XLA's engine", []string{"runtime/engine/xla/*"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},
 	{"what keeps a run together", []string{"runtime/session"}},

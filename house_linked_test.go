@@ -18,21 +18,22 @@ import (
 var platforms = []string{"linux/amd64", "darwin/arm64"}
 
 var (
-	stokeLinks   = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke") })
-	trainerLinks = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke-trainer") })
-	commands     = map[string]func() ([]link, error){"stoke": stokeLinks, "stoke-trainer": trainerLinks}
+	stokeLinks   = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke", "") })
+	trainerLinks = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke-trainer", "") })
+	gpuLinks     = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke-trainer", "gpu") })
+	commands     = map[string]func() ([]link, error){"stoke": stokeLinks, "stoke-trainer": trainerLinks, "stoke-trainer-gpu": gpuLinks}
 )
 
 // link is a package in a command, with its module; "" for the standard library.
 type link struct{ name, module string }
 
-// links lists the packages of a command on all platforms.
-func links(command string) ([]link, error) {
+// links lists the packages of a command, built with some tags, on all platforms.
+func links(command, tags string) ([]link, error) {
 	var all []link
 	for _, platform := range platforms {
 		system, processor, _ := strings.Cut(platform, "/")
 		var complaint bytes.Buffer
-		list := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", command)
+		list := exec.Command("go", "list", "-deps", "-tags="+tags, "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", command)
 		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
 		list.Stderr = &complaint
 		out, err := list.Output()
@@ -68,7 +69,7 @@ func linked(t *testing.T, command string) []string {
 // TestLinkedModules shows a new dependency in review: it is a line in a golden
 // file.
 func TestLinkedModules(t *testing.T) {
-	for _, name := range []string{"stoke", "stoke-trainer"} {
+	for _, name := range []string{"stoke", "stoke-trainer", "stoke-trainer-gpu"} {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(linked(t, name), "\n") + "\n"
 			golden := filepath.Join("testdata", "linked", name+".txt")
@@ -97,8 +98,8 @@ func TestLinkedModules(t *testing.T) {
 // what loads plugins for devices makes a binary dynamic, and is linked into the
 // trainer for GPUs only.
 func TestBinariesAreStatic(t *testing.T) {
-	for command, list := range commands {
-		all, err := list()
+	for _, command := range []string{"stoke", "stoke-trainer"} {
+		all, err := commands[command]()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func dynamic(all []link) []string {
 }
 
 func TestDynamicBinariesAreNoticed(t *testing.T) {
-	all, err := links("./runtime/pjrt")
+	all, err := links("./runtime/pjrt", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ import (
 // programFlags are the flags of a worker or server whose run has a program: it is an
 // agent then.
 func programFlags(r *role, f *pflag.FlagSet) {
-	f.StringVar(&r.name, "run", "", "`NAME` of the run; of a program only, as the flags below")
-	f.StringVar(&r.logs, "logs", "", "`FOLDER` of logs: the ranks' logs are in a folder of it")
-	f.BoolVar(&r.tee, "tee", false, "print the lines of all ranks on standard output as well, each after \"[rank N] \"")
+	f.StringVar(&r.name, "run", "", "`NAME` of the run")
+	f.StringVar(&r.logs, "logs", "", "`FOLDER` of logs: the ranks' logs are in a folder of it; of a program only")
+	f.BoolVar(&r.tee, "tee", false, "print the lines of all ranks on standard output as well, each after \"[rank N] \"; of a program only")
 }
 
 // runAgent runs the ranks of one member of a run of a program.

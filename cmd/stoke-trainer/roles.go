@@ -180,12 +180,16 @@ func work(ctx context.Context, r *role) error {
 		defer account.Close()
 		o.Accounts = account
 	}
-	e, err := engineOf(&r.spec)
+	end, err := r.openEngine(ctx, &o)
+	defer end()
 	if err == nil {
-		o.Engine = e
 		o.Workload, err = workload.OpenPatiently(ctx, &r.spec, dataPatience, true, r.log)
 	}
-	if err != nil {
+	asked := wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return leave(asked)
+	case err != nil:
 		return worker.Fail(ctx, o, err)
 	}
 	defer o.Workload.Close()
@@ -197,7 +201,7 @@ func work(ctx context.Context, r *role) error {
 		defer end()
 	}
 	err = worker.Run(ctx, o)
-	how := wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
+	how := asked
 	if !errors.As(err, &how) && ctx.Err() == nil {
 		return err
 	}

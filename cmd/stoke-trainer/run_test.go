@@ -37,6 +37,7 @@ var (
 func TestMain(m *testing.M) {
 	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
 		newCPU = func() engine.Engine { return stalling{cpu.New()} }
+		pretendGPUs()
 		version = os.Getenv(trainerVersion) // the other roles reject another version than theirs
 		main()
 	}
@@ -125,8 +126,12 @@ func accounts(f run.Folder) string { return filepath.Dir(filepath.Dir(string(f))
 
 func relaunch(t *testing.T, f run.Folder) *trial {
 	t.Helper()
-	r := &trial{t: t, folder: f, reaped: make(chan struct{})}
-	r.cmd = supervise(f)
+	return relaunchBy(t, f, supervise(f))
+}
+
+func relaunchBy(t *testing.T, f run.Folder, supervisor *exec.Cmd) *trial {
+	t.Helper()
+	r := &trial{t: t, folder: f, reaped: make(chan struct{}), cmd: supervisor}
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	r.cmd.Stderr = os.Stderr
 	var err error

@@ -46,6 +46,7 @@ func arguments() []argument {
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
 		synchronous(), deterministic(), deadline(), initFrom(), initSkip(),
+		unfilled(textual("compute_type", "", "compute_type", func(s *spec.Spec) *string { return &s.ComputeType })),
 		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
 		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
 		count("worker.min_replicas", "worker", "min_replicas", func(s *spec.Spec) *int { return &s.Worker.MinReplicas }),
@@ -390,6 +391,8 @@ func (m *experimentModel) text(name string) *types.String {
 		return &m.BatchPer
 	case "learning_rate_scaling":
 		return &m.Scaling
+	case "compute_type":
+		return &m.ComputeType
 	case "deadline":
 		return &m.Deadline
 	case "init_from":

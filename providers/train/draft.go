@@ -138,6 +138,7 @@ var restOn = map[string][]string{
 	"optimizer.beta2":       {"optimizer.name"},
 	"optimizer.epsilon":     {"optimizer.name"},
 	"clip_norm":             {"deterministic", "parameter_server.replicas"},
+	"compute_type":          {"worker.gpus", "deterministic"},
 	"deterministic":         {"asynchronous"},
 	"asynchronous":          {"strategy"},
 	"epochs":                {"init_from.path"},

@@ -35,6 +35,7 @@ type experimentModel struct {
 	Deterministic types.Bool   `tfsdk:"deterministic"`
 	BatchPer      types.String `tfsdk:"batch_per"`
 	Scaling       types.String `tfsdk:"learning_rate_scaling"`
+	ComputeType   types.String `tfsdk:"compute_type"`
 	Deadline      types.String `tfsdk:"deadline"`
 	InitFrom      types.String `tfsdk:"init_from"`
 	InitSkip      types.List   `tfsdk:"init_skip"`
@@ -86,7 +87,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"worker": block(workerText, merged(workerPodAttributes(), map[string]schema.Attribute{
 				"replicas":     number("How many. Can change while the run lives. Default: 1."),
 				"min_replicas": number("With fewer of them alive, training waits. Default: 1."),
-				"gpus":         number("GPUs of each. A built-in model uses at most 1, with a trainer that has a GPU engine. Default: 0."),
+				"gpus":         number("GPUs of each. A built-in model uses at most 1, with stoke-trainer-gpu. Default: 0."),
 				"threads":      number("Threads of each. Default: 0, the cores divided among the workers."),
 				"priority":     schema.StringAttribute{Optional: true, Description: "low, normal or high: who gives way on a full cluster. On one machine it is only recorded."},
 			})),
@@ -129,8 +130,10 @@ func experimentAttributes() map[string]schema.Attribute {
 		"dataset": option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
 		"strategy": text("How gradients become updates: parameter_server (default), or " +
 			"all_reduce: every worker holds all parameters."),
-		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
-		"deterministic":         schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
+		"synchronous":   schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
+		"deterministic": schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
+		"compute_type": option("Type of products and convolutions: f32, tf32 (f32 with 10 bits of mantissa) or bf16. " +
+			"Parameters are always f32. Only GPUs have tf32 and bf16. Default: tf32 on GPUs; f32 on the CPU and with deterministic."),
 		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
 		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
 		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run with at least min_replicas workers, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},

@@ -32,7 +32,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	t, missing := r.settings.trainer()
+	t, missing := r.settings.trainerFor(d)
 	if missing != nil {
 		resp.Diagnostics.Append(missing)
 		return
@@ -44,6 +44,10 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		can, err := t.abilities(ctx)
 		if err != nil {
 			resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
+			return
+		}
+		if problem := d.capableOfGPUs(t, can); problem != nil {
+			resp.Diagnostics.Append(problem)
 			return
 		}
 		d.spec.Layers = can.Layers[d.spec.Model]
@@ -402,7 +406,7 @@ func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *
 
 // resume starts an idle run again, with what is planned.
 func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *draft, s launch.State) (diags diag.Diagnostics) {
-	if _, missing := r.settings.trainer(); missing != nil {
+	if _, missing := r.settings.trainerFor(d); missing != nil {
 		return diag.Diagnostics{missing}
 	}
 	if diags.Append(d.prepare(ctx)...); diags.HasError() {

@@ -16,7 +16,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
-	"github.com/stokehq/stoke/providers/train/graph"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -154,6 +153,7 @@ type planning struct {
 	call       *providers.Call
 	records    int64  // of the training set, where known
 	parameters int    // of a model as data, where known
+	checked    bool   // that the trainer is capable
 	renews     bool   // the run is stopped at a checkpoint and goes on, for launch.State.Renew
 	partial    bool   // a cluster has taken on a part of an earlier change
 	files      string // of the code that have changed, for people
@@ -221,39 +221,6 @@ func (p *planning) create(ctx context.Context) {
 	}
 }
 
-// capable makes sure that there is a trainer, and that it can use what is
-// asked for.
-func (p *planning) capable(ctx context.Context) {
-	t, missing := p.settings.trainer()
-	if missing != nil {
-		p.resp.Diagnostics.Append(missing)
-		return
-	}
-	if p.draft.spec.HasProgram() {
-		p.resp.Diagnostics.Append(p.draft.checkCommand()...)
-		return
-	}
-	can, err := t.abilities(ctx)
-	if err != nil {
-		p.resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
-		return
-	}
-	if err := p.checkOperations(can); err != nil {
-		p.resp.Diagnostics.AddAttributeError(path.Root(graph.Name), "The trainer is an older one",
-			fmt.Sprintf("%s: install the one of this version of stoke.", capital(err)))
-	}
-	if s := &p.draft.spec; s.Model != "" && !p.draft.unknown["model"] && !slices.Contains(can.Models, s.Model) {
-		p.resp.Diagnostics.AddAttributeError(path.Root("model"), "There is no such model",
-			fmt.Sprintf("The trainer has %s; model is %q.", strings.Join(can.Models, ", "), s.Model))
-	}
-	p.draft.spec.Layers = can.Layers[p.draft.spec.Model]
-	if p.plan.Cluster.IsNull() && p.draft.spec.Worker.GPUs > 0 && !slices.Contains(can.Engines, spec.EngineXLA) {
-		p.resp.Diagnostics.AddAttributeError(path.Root("worker").AtName("gpus"), "This trainer has no GPU engine",
-			fmt.Sprintf("%s was built with: %s. Set gpus = 0 to train on the CPU, or install a trainer with the %s engine.",
-				t, strings.Join(can.Engines, ", "), spec.EngineXLA))
-	}
-}
-
 // forecast says how much work the run is.
 func (p *planning) forecast() {
 	s := &p.draft.spec
@@ -275,18 +242,18 @@ func (p *planning) forecast() {
 
 // change plans for a run that exists.
 func (p *planning) change(ctx context.Context, prior *experimentModel) {
-	if p.draft.spec.Worker.GPUs > 0 && !p.settings.unknown {
-		// Not even as a record: it would say that GPUs did what the CPU has done.
-		if p.capable(ctx); p.resp.Diagnostics.HasError() {
-			return
-		}
-	}
 	before, diags := prior.draft()
 	p.resp.Diagnostics.Append(diags...)
 	if diags.HasError() {
 		return
 	}
 	changes := append(p.changes(before), p.layers(ctx, before, prior)...)
+	if usesGPUs(&p.draft.spec) && !p.settings.unknown && slices.ContainsFunc(changes, needsGPUs) {
+		// Not even as a record: it would say that GPUs did what the CPU has done.
+		if p.capable(ctx); p.resp.Diagnostics.HasError() {
+			return
+		}
+	}
 	changes = append(changes, moves(p.plan, prior)...)
 	phase := spec.Phase(prior.Status.ValueString())
 	replace := append(p.newRun(ctx, changes), p.elsewhere(ctx, prior)...)
@@ -433,7 +400,8 @@ func takenOn(c spec.Change) string {
 // as changed.
 func (p *planning) changes(before *draft) []spec.Change {
 	changes := slices.DeleteFunc(p.draft.compare(before.spec), func(c spec.Change) bool {
-		return p.draft.unknown[c.Field] || c.Field == "layers" // which nobody writes: see layers
+		implied := c.Field == "compute_type" && before.spec.ComputeType == p.draft.spec.ComputeType // by worker.gpus
+		return p.draft.unknown[c.Field] || implied || c.Field == "layers"                           // which nobody writes: see layers
 	})
 	for _, field := range spec.Fields() {
 		if p.draft.unknown[field] {
@@ -453,7 +421,7 @@ func (p *planning) layers(ctx context.Context, before *draft, prior *experimentM
 	if p.settings.unknown || before.spec.HasProgram() || recorded == "" || recorded == was.Hash() {
 		return nil
 	}
-	t, missing := p.settings.trainer()
+	t, missing := p.settings.trainerFor(p.draft)
 	if missing != nil {
 		return nil // whoever needs it says so
 	}

@@ -32,13 +32,14 @@ import (
 // the supervisor's protocol, strictly, and pretends to train.
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == trainerName {
+	if name := filepath.Base(os.Args[0]); name == trainerName || name == gpuTrainerName {
 		os.Exit(fakeTrainer(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
 
-// behaviour is read from behaviour.json beside the fake trainer.
+// behaviour is read from behaviour.json in the folder of the fake trainer, or from
+// gpu.json where it is the one with GPUs.
 type behaviour struct {
 	Hold     string   `json:"hold"`     // train until this file exists
 	Fail     bool     `json:"fail"`     // end as failed
@@ -49,14 +50,23 @@ type behaviour struct {
 	Stepless bool     `json:"stepless"` // a program that reports nothing while it runs
 	Overrun  bool     `json:"overrun"`  // stop at a deadline that allows less than a hundred hours
 	Engines  []string `json:"engines"`  //
+	Problem  string   `json:"problem"`  // of the engine xla, which then does not work
+	GPUs     []gpu    `json:"gpus"`     // that the engine xla sees
 	Layers   string   `json:"layers"`   // hash of every model's
 	PrepErr  string   `json:"prep_err"` // fail to prepare
 }
 
+// gpuBehaviour has the behaviour of the fake trainer with GPUs.
+const gpuBehaviour = "gpu.json"
+
 func fakeFolder() string { return filepath.Dir(os.Args[0]) }
 
 func readBehaviour() (b behaviour) {
-	data, err := os.ReadFile(filepath.Join(fakeFolder(), "behaviour.json"))
+	name := "behaviour.json"
+	if filepath.Base(os.Args[0]) == gpuTrainerName {
+		name = gpuBehaviour
+	}
+	data, err := os.ReadFile(filepath.Join(fakeFolder(), name))
 	if err == nil {
 		err = json.Unmarshal(data, &b)
 	}
@@ -80,6 +90,7 @@ func fakeTrainer(args []string) int {
 	b := readBehaviour()
 	switch {
 	case len(args) == 3 && args[0] == "supervise" && args[1] == "--run":
+		noteCall("supervisors.log", filepath.Base(os.Args[0]))
 		return fakeSupervise(b, run.Folder(args[2]))
 	case len(args) >= 3 && args[0] == "model" && args[1] == "describe":
 		text, err := os.ReadFile(args[2])
@@ -93,6 +104,12 @@ func fakeTrainer(args []string) int {
 		return fakeDataset(b, args[1:])
 	case len(args) == 2 && args[0] == "engines" && args[1] == "--json":
 		can := abilities{Engines: append([]string{"cpu"}, b.Engines...), Models: []string{"mlp", "mnist-cnn", "softmax"}, Layers: map[string]string{}}
+		if b.Problem != "" {
+			can.Problems = map[string]string{spec.EngineXLA: b.Problem}
+		}
+		if b.GPUs != nil {
+			can.Devices = map[string][]gpu{spec.EngineXLA: b.GPUs}
+		}
 		for _, op := range model.Ops() {
 			can.Operations = append(can.Operations, string(op))
 		}

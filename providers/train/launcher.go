@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -84,9 +85,12 @@ func connectionAt(v cty.Value) (*connect.Connection, error) {
 
 // launcherIn gives who started the runs in a folder of this machine.
 func (s *settings) launcherIn(place string) launch.Launcher {
-	return local.New(place, func() (string, error) {
-		t, err := findTrainer(s.given)
-		return string(t), err
+	return local.New(place, func(of *spec.Spec) (string, error) {
+		t, missing := s.trainerOf(of)
+		if missing != nil {
+			return "", errors.New(missing.Detail())
+		}
+		return string(t), nil
 	})
 }
 

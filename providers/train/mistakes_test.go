@@ -95,7 +95,11 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"relative dataset", values{"dataset": str("data/mnist")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"remote dataset", values{"dataset": str("file://host/data")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"no dataset", values{"dataset": str("/nonexistent/stoke")}, "There is no such dataset", cty.GetAttrPath("dataset")},
-		{"gpus", values{"worker.gpus": num(1)}, "This trainer has no GPU engine", worker.GetAttr("gpus")},
+		{"gpus", values{"worker.gpus": num(1)}, "stoke-trainer-gpu was not found", worker.GetAttr("gpus")},
+		{"compute type", values{"worker.gpus": num(1), "compute_type": str("f16")}, "Unknown value", cty.GetAttrPath("compute_type")},
+		{"bf16 on the CPU", values{"compute_type": str("bf16")}, "The cpu engine computes in f32", cty.GetAttrPath("compute_type")},
+		{"deterministic in tf32", values{"worker.gpus": num(1), "deterministic": cty.True, "compute_type": str("tf32")},
+			"Deterministic runs compute in f32", cty.GetAttrPath("compute_type")},
 		{"more GPUs", values{"worker.gpus": num(2)}, "A worker uses one GPU", worker.GetAttr("gpus")},
 	}
 	for _, test := range tests {

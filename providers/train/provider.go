@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -37,6 +38,7 @@ type settings struct {
 	datasets  store
 	unknown   bool // something in the provider block is not known yet
 	given     string
+	givenGPU  string // path of the trainer with GPUs
 	image     string // of pods whose experiment names none
 	limits    limits // of every experiment
 	asking    *asking
@@ -68,6 +70,11 @@ func (p *trainProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Optional:    true,
 				Description: "Path of stoke-trainer. Default: beside the stoke binary, else in $PATH.",
 			},
+			"gpu_trainer": schema.StringAttribute{
+				Optional:    true,
+				Description: "Path of stoke-trainer-gpu, for workers with GPUs on this machine. " +
+					"Default: next to stoke-trainer or stoke, else in $PATH.",
+			},
 			"trainer_image": schema.StringAttribute{
 				Optional:    true,
 				Description: "Image with stoke-trainer as its entry point, for experiments on clusters that name none.",
@@ -83,6 +90,7 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		RunsDir     types.String `tfsdk:"runs_dir"`
 		DatasetsDir types.String `tfsdk:"datasets_dir"`
 		Trainer     types.String `tfsdk:"trainer"`
+		GPUTrainer  types.String `tfsdk:"gpu_trainer"`
 		Image       types.String `tfsdk:"trainer_image"`
 		Limits      types.Object `tfsdk:"limits"`
 		SSH         types.Object `tfsdk:"ssh"`
@@ -92,9 +100,11 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		return
 	}
 	s := &settings{
-		unknown:   config.RunsDir.IsUnknown() || config.DatasetsDir.IsUnknown() || config.Trainer.IsUnknown() || config.Image.IsUnknown(),
+		unknown: slices.ContainsFunc([]types.String{config.RunsDir, config.DatasetsDir, config.Trainer, config.GPUTrainer, config.Image},
+			types.String.IsUnknown),
 		image:     config.Image.ValueString(),
 		given:     config.Trainer.ValueString(),
+		givenGPU:  config.GPUTrainer.ValueString(),
 		inspected: make(map[string]manifest),
 		built:     make(map[string]outcome),
 		version:   p.version,
@@ -118,13 +128,19 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		resp.Diagnostics.AddAttributeError(path.Root("datasets_dir"), "No folder for datasets", fmt.Sprintf("Set datasets_dir in the provider block: %s.", err))
 	}
 	s.runs, s.datasets = runs, store(datasets)
-	if s.given != "" {
-		if s.given, err = expandHome(s.given); err == nil {
-			_, err = findTrainer(s.given)
+	for _, program := range []struct {
+		argument, name string
+		given          *string
+	}{{"trainer", trainerName, &s.given}, {"gpu_trainer", gpuTrainerName, &s.givenGPU}} {
+		if *program.given == "" {
+			continue
+		}
+		if *program.given, err = expandHome(*program.given); err == nil {
+			_, err = findProgram(program.name, *program.given)
 		}
 		if err != nil {
-			resp.Diagnostics.AddAttributeError(path.Root("trainer"), "The trainer cannot be used",
-				fmt.Sprintf("Give the path of stoke-trainer, or leave it out: %s.", err))
+			resp.Diagnostics.AddAttributeError(path.Root(program.argument), "The trainer cannot be used",
+				fmt.Sprintf("Give the path of %s, or leave it out: %s.", program.name, err))
 		}
 	}
 	p.settings, resp.ResourceData = s, s

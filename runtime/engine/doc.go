@@ -5,5 +5,5 @@
 // Models and their parameter vector are in model, updates of the vector in
 // optimizer. Implementations are below this package (cpu).
 //
-// The entry point is Engine.Build.
+// The entry point is Engine.Build; a program finds its engines in a Registry.
 package engine

@@ -21,22 +21,16 @@ type Classed interface{ Class() string }
 
 // Options fixes everything about a replica that may not change afterwards.
 type Options struct {
-	Device        int    // which of the GPUs that this process sees, from 0; the CPU engine ignores it
-	Threads       int    // most threads one call may use; 0 = all of GOMAXPROCS
-	MicroBatch    int    // records per Step: the only batch shape that is built
-	Deterministic bool   // sums in a fixed order, at any number of threads
-	Seed          uint64 // the initial values are a function of it
-	// ComputeType is F32, TF32 or BF16, the arithmetic of the activations; "": the
-	// engine's own. Parameters and sums are f32.
+	Device        int  // which of the GPUs that this process sees, from 0; the CPU engine ignores it
+	Threads       int  // most threads one call may use; 0 = all of GOMAXPROCS
+	MicroBatch    int  // records per Step: the only batch shape that is built
+	Deterministic bool // sums in a fixed order, at any number of threads
+	// ComputeType is the type of products and convolutions: f32, tf32 or bf16, as
+	// spec.ComputeTypeName returns it; "" is f32. Parameters, sums and results are
+	// f32 with all of them. An engine rejects types that it does not have.
 	ComputeType string
+	Seed        uint64 // the initial values are a function of it
 }
-
-// The compute types.
-const (
-	F32  = "f32"  // IEEE binary32
-	TF32 = "tf32" // factors of products have 10 bits of mantissa
-	BF16 = "bf16" // activations have 7 bits of mantissa and the exponent of f32
-)
 
 // Input is one raw input tensor, little-endian; its first dimension is the
 // record. It is normalised on the device.

@@ -45,6 +45,7 @@ var costs = map[string]Cost{
 	"strategy":                  Resume,
 	"asynchronous":              Resume, // part of the strategy
 	"engine":                    Resume,
+	"compute_type":              Resume,
 	"worker.gpus":               Resume,
 	"worker.threads":            Resume,
 	"parameter_server.replicas": Resume,
@@ -150,7 +151,7 @@ func Costliest(changes []Change) Cost {
 // resolve fills in what a zero stands for, so that writing a default out is no
 // change.
 func resolve(s Spec) Spec {
-	s.Engine = s.EngineName()
+	s.Engine, s.ComputeType = s.EngineName(), s.ComputeTypeName()
 	s.MicroBatch = s.MicroBatchSize()
 	s.Optimizer, s.Schedule = s.Optimizer.Resolve(), s.Schedule.Resolve()
 	return s

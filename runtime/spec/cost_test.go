@@ -149,6 +149,7 @@ func TestValidate(t *testing.T) {
 		"loss":                      func(s *Spec) { s.Loss = "hinge" },
 		"strategy":                  func(s *Spec) { s.Strategy = "gossip" },
 		"engine":                    func(s *Spec) { s.Engine, s.Worker.GPUs = EngineCPU, 1 },
+		"compute_type":              func(s *Spec) { s.Worker.GPUs, s.ComputeType = 1, "f16" },
 		"deadline":                  func(s *Spec) { s.Deadline = -1 },
 		"batch_size":                func(s *Spec) { s.BatchSize = 0 },
 		"batch_per":                 func(s *Spec) { s.BatchPer = "epoch" },
@@ -210,6 +211,45 @@ func TestValidateGPUs(t *testing.T) {
 		problems := s.Validate()
 		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Detail, want)) {
 			t.Errorf("%d GPUs of a worker: %v", gpus, problems)
+		}
+	}
+}
+
+// The compute type follows from the engine where it is left out. Only GPUs have
+// others than f32, and only in runs that are not deterministic.
+func TestComputeType(t *testing.T) {
+	for _, test := range []struct {
+		gpus          int
+		deterministic bool
+		given, want   string
+		summary       string // of the problem
+	}{
+		{0, false, "", ComputeF32, ""},
+		{0, true, ComputeF32, ComputeF32, ""},
+		{0, false, ComputeTF32, ComputeTF32, "The cpu engine computes in f32"},
+		{0, true, ComputeBF16, ComputeBF16, "The cpu engine computes in f32"},
+		{1, false, "", ComputeTF32, ""},
+		{1, false, ComputeF32, ComputeF32, ""},
+		{1, false, ComputeBF16, ComputeBF16, ""},
+		{1, true, "", ComputeF32, ""},
+		{1, true, ComputeF32, ComputeF32, ""},
+		{1, true, ComputeTF32, ComputeTF32, "Deterministic runs compute in f32"},
+	} {
+		s := sample()
+		s.Worker.GPUs, s.Deterministic, s.ComputeType = test.gpus, test.deterministic, test.given
+		if got := s.ComputeTypeName(); got != test.want {
+			t.Errorf("%+v: computes in %q", test, got)
+		}
+		problems := s.Validate()
+		switch {
+		case test.summary == "" && len(problems) > 0,
+			test.summary != "" && (len(problems) != 1 || problems[0].Field != "compute_type" || problems[0].Summary != test.summary):
+			t.Errorf("%+v: problems %v", test, problems)
+		}
+		written := s
+		written.ComputeType = test.want
+		if changes := Compare(s, written); len(changes) > 0 || s.Hash() != written.Hash() {
+			t.Errorf("%+v: the default written out changes %v", test, changes)
 		}
 	}
 }

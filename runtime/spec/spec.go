@@ -19,6 +19,10 @@ const (
 
 	EngineCPU = "cpu"
 	EngineXLA = "xla"
+
+	ComputeF32  = "f32"
+	ComputeTF32 = "tf32" // f32 with products of 10 bits of mantissa
+	ComputeBF16 = "bf16"
 )
 
 // Spec is an experiment as it was planned, every default filled in. Two specs
@@ -34,6 +38,9 @@ type Spec struct {
 	Strategy string   `json:"strategy"`
 	Engine   string   `json:"engine"`   // "" = cpu, or xla where worker.gpus > 0
 	Deadline Duration `json:"deadline"` // of the time that it runs; 0 = none
+	// ComputeType is the type of products and convolutions; parameters are f32.
+	// "" = f32 on the CPU and in deterministic runs, else tf32.
+	ComputeType string `json:"compute_type,omitempty"`
 
 	// Synchronous updates wait for their whole batch; asynchronous ones are
 	// one push each. A missing value in JSON means synchronous.
@@ -136,6 +143,17 @@ func (s *Spec) EngineName() string {
 		return EngineXLA
 	}
 	return EngineCPU
+}
+
+// ComputeTypeName resolves a compute type that was left to be chosen.
+func (s *Spec) ComputeTypeName() string {
+	switch {
+	case s.ComputeType != "":
+		return s.ComputeType
+	case s.EngineName() == EngineXLA && !s.Deterministic:
+		return ComputeTF32
+	}
+	return ComputeF32
 }
 
 // MicroBatchSize resolves micro_batch = 0. It depends on nothing that can

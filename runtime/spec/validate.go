@@ -64,6 +64,7 @@ func (s *Spec) validateModel(c *checks) {
 	if s.Worker.GPUs > 0 && s.Engine == EngineCPU {
 		c.add("engine", "The cpu engine uses no GPU", "Set worker.gpus to 0, or leave engine out.")
 	}
+	s.validateComputeType(c)
 	if s.Deterministic && s.Asynchronous {
 		c.add("deterministic", "Asynchronous updates depend on who is faster", "Make the run synchronous, or leave deterministic out.")
 	}
@@ -89,6 +90,19 @@ func (s *Spec) validateModel(c *checks) {
 	if s.Asynchronous {
 		c.add("asynchronous", "All-reduce updates are synchronous",
 			"Leave synchronous out, or set strategy to %q.", StrategyParameterServer)
+	}
+}
+
+// validateComputeType checks the type that the engine computes in.
+func (s *Spec) validateComputeType(c *checks) {
+	name := s.ComputeTypeName()
+	c.oneOf("compute_type", name, ComputeF32, ComputeTF32, ComputeBF16)
+	switch {
+	case name == ComputeF32 || name != ComputeTF32 && name != ComputeBF16:
+	case s.EngineName() != EngineXLA:
+		c.add("compute_type", "The cpu engine computes in f32", "Set worker.gpus to 1 for %s, or leave compute_type out.", name)
+	case s.Deterministic:
+		c.add("compute_type", "Deterministic runs compute in f32", "Leave compute_type out, or leave deterministic out for %s.", name)
 	}
 }
 

@@ -172,9 +172,11 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Each worker sees its own GPUs and no other's.
+// Each worker of a program sees its own GPUs and no other's. A worker of a built-in
+// model sees all of them, and takes one that no other run has.
 func TestWorkersShareTheGPUs(t *testing.T) {
-	s := spec.Default()
+	s := spec.DefaultProgram()
+	s.Program.Command = `["train"]`
 	s.Worker.GPUs = 2
 	worker := &role{name: Worker, index: 1}
 	for ours, want := range map[string]string{
@@ -189,6 +191,11 @@ func TestWorkersShareTheGPUs(t *testing.T) {
 	}
 	if got := environment([]string{"A=1"}, &s, &role{name: Server}); len(got) != 1 {
 		t.Errorf("a server gets %q", got)
+	}
+	s = spec.Default()
+	s.Worker.GPUs = 1
+	if got := environment([]string{"A=1"}, &s, worker); len(got) != 1 {
+		t.Errorf("a worker of a model gets %q", got)
 	}
 }
 

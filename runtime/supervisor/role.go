@@ -74,7 +74,7 @@ func (c *processes) arguments(r *role) []string {
 	case Server:
 		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())
 	case Worker:
-		args = append(args, "--coordinator", at.Coordinator)
+		args = append(args, "--run", f.Name(), "--coordinator", at.Coordinator)
 		if c.spec.Strategy == spec.StrategyAllReduce {
 			args = append(args, "--checkpoints", f.Checkpoints())
 		}
@@ -83,11 +83,11 @@ func (c *processes) arguments(r *role) []string {
 	return append(args, "--index", strconv.Itoa(r.index))
 }
 
-// environment is what a role gets of ours, and what is its alone: workers
-// share the GPUs, each one's first is its own first.
+// environment returns the environment of a role. The workers of a program share the
+// GPUs by their indices; those of a built-in model take slots (runtime/slot).
 func environment(ours []string, s *spec.Spec, r *role) []string {
 	const devices = "CUDA_VISIBLE_DEVICES"
-	if n := s.Worker.GPUs; r.name == Worker && n > 0 {
+	if n := s.Worker.GPUs; r.name == Worker && n > 0 && s.HasProgram() {
 		var all []string
 		for _, v := range ours {
 			if list, ok := strings.CutPrefix(v, devices+"="); ok {

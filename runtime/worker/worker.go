@@ -32,6 +32,7 @@ type Options struct {
 	Address     string   // of the holder, for the other members and the coordinator
 	Workload    *workload.Workload
 	Engine      engine.Engine
+	Device      int // of the engine's devices
 	Log         *slog.Logger
 	Tail        *Tail     // what Log wrote last, which the coordinator gets when the worker leaves; nil: nothing
 	Crashed     string    // how the process of this index before this one crashed; "": it did not
@@ -136,7 +137,8 @@ func (w *worker) hello() wire.Hello {
 // build makes the replica, for so many threads.
 func (w *worker) build(threads int) error {
 	replica, err := w.Engine.Build(w.Workload.Model, engine.Options{
-		Device:        0, // the first one that this process sees: which that is, its launcher says
+		Device:        w.Device,
+		ComputeType:   w.Spec.ComputeTypeName(),
 		Threads:       threads,
 		MicroBatch:    w.micro,
 		Seed:          w.Spec.Seed,

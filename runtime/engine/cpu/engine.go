@@ -27,6 +27,9 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	if o.MicroBatch < 1 || o.MicroBatch > 1<<20 {
 		return nil, fmt.Errorf("build model %q: micro-batch of %d records: want 1 to %d", m.Name, o.MicroBatch, 1<<20)
 	}
+	if o.ComputeType != "" && o.ComputeType != "f32" {
+		return nil, fmt.Errorf("build model %q: the cpu engine computes in f32, not in %s", m.Name, o.ComputeType)
+	}
 	if o.Threads < 0 {
 		return nil, fmt.Errorf("build model %q: %d threads", m.Name, o.Threads)
 	}

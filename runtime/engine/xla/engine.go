@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 const (
@@ -38,13 +39,11 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 	if o.MicroBatch < 1 || o.MicroBatch > maxMicroBatch {
 		return nil, fmt.Errorf("build model %q: micro-batch of %d records: want 1 to %d", m.Name, o.MicroBatch, maxMicroBatch)
 	}
-	kind := cmp.Or(o.ComputeType, engine.TF32)
-	if o.Deterministic {
-		kind = cmp.Or(o.ComputeType, engine.F32)
-	}
+	kind := cmp.Or(o.ComputeType, spec.ComputeF32)
 	numbers, ok := arithmetics[kind]
 	if !ok {
-		return nil, fmt.Errorf("build model %q: compute type %q: want %s, %s or %s", m.Name, kind, engine.F32, engine.TF32, engine.BF16)
+		return nil, fmt.Errorf("build model %q: compute type %q: want %s, %s or %s",
+			m.Name, kind, spec.ComputeF32, spec.ComputeTF32, spec.ComputeBF16)
 	}
 	vars, _, err := m.Layout()
 	if err != nil {

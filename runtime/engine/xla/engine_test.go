@@ -13,6 +13,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine/xla"
 	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // pair is a model on the CPU engine and on programs that the interpreter runs.
@@ -33,7 +34,7 @@ func newPair(t testing.TB, m *model.Model, off float32, o engine.Options) *pair 
 	if p.cpu, err = cpu.New().Build(m, o); err != nil {
 		t.Fatal(err)
 	}
-	o.ComputeType = engine.F32
+	o.ComputeType = spec.ComputeF32
 	if p.xla, err = xla.New(p.device).Build(m, o); err != nil {
 		t.Fatal(err)
 	}

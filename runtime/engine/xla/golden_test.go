@@ -12,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine/xla"
 	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
 	"github.com/stokehq/stoke/runtime/optimizer"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the texts of programs in testdata")
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the texts of programs in testda
 // seen, and a device's cache of compiled programs depends on them.
 func TestProgramsAreGolden(t *testing.T) {
 	m, device := everything(), new(xlatest.Device)
-	r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2, ComputeType: engine.BF16})
+	r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2, ComputeType: spec.ComputeBF16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,9 @@ func TestProgramsAreGolden(t *testing.T) {
 	if err := r.(engine.Updater).Update(sums, result.Weight, recipe); err != nil {
 		t.Fatal(err)
 	}
-	p.pass(r, 2, b, func(s engine.Staged, pass engine.Pass) (engine.Result, error) { return r.Evaluate(t.Context(), s, pass, nil) })
+	p.pass(r, 2, b, func(s engine.Staged, pass engine.Pass) (engine.Result, error) {
+		return r.Evaluate(t.Context(), s, pass, nil)
+	})
 	p.values(r)
 	seen := make(map[string]bool)
 	for _, c := range device.Compiled() {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/stablehlo"
 )
 
@@ -17,9 +17,9 @@ type arithmetic struct {
 
 // arithmetics are the compute types. Parameters, sums and losses are f32 in all of them.
 var arithmetics = map[string]arithmetic{
-	engine.F32:  {stablehlo.F32, stablehlo.Highest},
-	engine.TF32: {stablehlo.F32, stablehlo.Default},
-	engine.BF16: {stablehlo.BF16, stablehlo.Default},
+	spec.ComputeF32:  {stablehlo.F32, stablehlo.Highest},
+	spec.ComputeTF32: {stablehlo.F32, stablehlo.Default},
+	spec.ComputeBF16: {stablehlo.BF16, stablehlo.Default},
 }
 
 // source writes the programs of a model for micro-batches of one size. Arguments that

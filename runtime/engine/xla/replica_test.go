@@ -14,6 +14,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // everything is a small network with moments and dropout.
@@ -229,7 +230,7 @@ func TestComputeTypes(t *testing.T) {
 	b := batch(m, 1, 1, 1, 1, 1)
 	exact := newPair(t, m, 0.1, engine.Options{MicroBatch: 4})
 	want, wantResult := exact.step(exact.xla, 4, b)
-	for kind, most := range map[string]float64{engine.F32: 1e-6, engine.TF32: 1e-6, engine.BF16: 0.05} {
+	for kind, most := range map[string]float64{spec.ComputeF32: 1e-6, spec.ComputeTF32: 1e-6, spec.ComputeBF16: 0.05} {
 		d := &xlatest.Device{Round: true}
 		r, err := xla.New(d).Build(m, engine.Options{MicroBatch: 4, Seed: 3, ComputeType: kind})
 		if err != nil {
@@ -242,7 +243,7 @@ func TestComputeTypes(t *testing.T) {
 		if d := off(want, got); d > most || math.Abs(result.Loss-wantResult.Loss) > most*wantResult.Loss {
 			t.Errorf("%s: sums are off by %.2g, the loss is %v instead of %v", kind, d, result.Loss, wantResult.Loss)
 		}
-		if d := off(want, got); kind == engine.BF16 && d < 1e-4 {
+		if d := off(want, got); kind == spec.ComputeBF16 && d < 1e-4 {
 			t.Errorf("bf16 has the precision of f32: %.2g", d)
 		}
 		_ = r.Close()

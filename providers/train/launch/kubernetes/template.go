@@ -21,6 +21,9 @@ const (
 	specFolder   = "/etc/stoke"
 	secretFolder = "/etc/stoke-secret"
 	stateFolder  = "/state"
+	// gpuProgram is the trainer of workers with GPUs, in the PATH of the image. The other
+	// roles run the entry point.
+	gpuProgram = "stoke-trainer-gpu"
 	// lostNode is how long a pod stays on a node that does not answer.
 	lostNode = 30
 	// grace is how long a pod may take to end once it was asked to: a checkpoint
@@ -64,8 +67,11 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 			SecurityContext:          restricted(),
 		}},
 	}
-	if len(first) > 0 {
+	switch {
+	case len(first) > 0:
 		pod.Containers[0].Command = []string{agentProgram}
+	case r.GPUs > 0 && !l.spec.HasProgram():
+		pod.Containers[0].Command = []string{gpuProgram}
 	}
 	for _, name := range l.PullSecrets {
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, core.LocalObjectReference{Name: name})

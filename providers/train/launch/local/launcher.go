@@ -23,13 +23,14 @@ const poll = 100 * time.Millisecond
 // Launcher runs experiments on this machine, each in a folder of its own.
 type Launcher struct {
 	place   Place
-	trainer func() (string, error) // path of stoke-trainer; asked when it is needed
+	trainer func(*spec.Spec) (string, error) // path of the trainer of a run; called when a run is started
 }
 
 var _ launch.Launcher = (*Launcher)(nil)
 
-// New makes the launcher of the runs in a folder, whose path is absolute.
-func New(folder string, trainer func() (string, error)) *Launcher {
+// New makes the launcher of the runs in a folder, whose path is absolute. trainer
+// returns the path of the trainer of a run.
+func New(folder string, trainer func(*spec.Spec) (string, error)) *Launcher {
 	return &Launcher{Place(folder), trainer}
 }
 
@@ -56,7 +57,7 @@ func (l *Launcher) find(id string) (run.Folder, error) {
 
 // Start makes the run's folder and starts its supervisor, or leaves nothing.
 func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec, c launch.Code) (string, error) {
-	trainer, err := l.trainer()
+	trainer, err := l.trainer(&s)
 	if err != nil {
 		return "", err
 	}
@@ -267,7 +268,7 @@ func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
 
 // Resume starts a supervisor on the run's folder again, then removes earlier code.
 func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, c launch.Code) error {
-	trainer, err := l.trainer()
+	trainer, err := l.trainer(&s)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func over(t *testing.T, phase spec.Phase) (*Launcher, string, run.Folder) {
 	t.Helper()
 	p, id, f := made(t, "op")
 	set(t, f, phase)
-	return New(string(p), func() (string, error) { return "", errors.New("no trainer") }), id, f
+	return New(string(p), func(*spec.Spec) (string, error) { return "", errors.New("no trainer") }), id, f
 }
 
 func set(t *testing.T, f run.Folder, phase spec.Phase) {

@@ -52,7 +52,7 @@ func archives(t *testing.T, f run.Folder) (found []string) {
 
 func launcherOf(t *testing.T, part string) *Launcher {
 	trainer := player(t, part)
-	return New(filepath.Join(t.TempDir(), "runs"), func() (string, error) { return trainer, nil })
+	return New(filepath.Join(t.TempDir(), "runs"), func(*spec.Spec) (string, error) { return trainer, nil })
 }
 
 func TestCodeLiesInTheRunsFolder(t *testing.T) {
@@ -96,7 +96,7 @@ func TestCodeLiesInTheRunsFolder(t *testing.T) {
 
 	// Other code takes the place of the first only when the run goes on with it.
 	other, next := script(t, "print(2)")
-	l.trainer = func() (string, error) { return filepath.Join(t.TempDir(), "none"), nil }
+	l.trainer = func(*spec.Spec) (string, error) { return filepath.Join(t.TempDir(), "none"), nil }
 	if err := l.Resume(t.Context(), id, other, next); err == nil {
 		t.Error("a trainer that is missing is no error")
 	}
@@ -104,7 +104,7 @@ func TestCodeLiesInTheRunsFolder(t *testing.T) {
 		t.Errorf("after a resume that failed: %v", found)
 	}
 	trainer := player(t, "good")
-	l.trainer = func() (string, error) { return trainer, nil }
+	l.trainer = func(*spec.Spec) (string, error) { return trainer, nil }
 	if err := l.Resume(t.Context(), id, other, next); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/slot"
+	"github.com/stokehq/stoke/runtime/worker"
+)
+
+// slotFolder is the folder of the slots of GPUs; "" is the folder of the machine.
+// Tests have folders of their own.
+var slotFolder string
+
+// openEngine opens the engine that the specification names, for one device. A worker
+// with a GPU on this machine waits until one is free, so that no two runs share a
+// GPU; in a pod the container sees only its own. The caller calls end when it no
+// longer uses the engine.
+func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), err error) {
+	end = func() {}
+	e, err := entryOf(&r.spec)
+	if err != nil {
+		return end, err
+	}
+	if r.supervised && r.spec.Worker.GPUs > 0 {
+		s, err := slot.Take(ctx, e.Devices(), slot.Options{Run: r.runName(), Folder: slotFolder, Log: r.log})
+		if err != nil {
+			return end, err
+		}
+		end, o.Device = s.Release, s.Device.Index
+	}
+	if o.Engine, err = e.New(engine.Config{Device: o.Device, Log: r.log}); err != nil {
+		end()
+		return func() {}, err
+	}
+	return end, nil
+}
+
+// runName is the name of the run, for people who wait for its GPU.
+func (r *role) runName() string {
+	if r.name == "" {
+		return r.spec.Name
+	}
+	return r.spec.Name + " " + r.name
+}
