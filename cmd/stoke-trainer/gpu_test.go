@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/engine/xla"
+	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -27,6 +30,8 @@ import (
 const (
 	pretended     = "STOKE_TRAINER_TEST_GPUS"
 	pretendedHome = "STOKE_TRAINER_TEST_SLOTS"
+	// interpreted: the engine is XLA's, whose programs an interpreter runs.
+	interpreted = "STOKE_TRAINER_TEST_INTERPRETED"
 )
 
 // pretendGPUs has this process see the GPUs of its environment.
@@ -38,7 +43,12 @@ func pretendGPUs() {
 	slotFolder = os.Getenv(pretendedHome)
 	registerMore = func(r *engine.Registry) {
 		r.Register(spec.EngineXLA, engine.Entry{
-			New: func(c engine.Config) (engine.Engine, error) { return pretend{cpu.New(), c.Device}, nil },
+			New: func(c engine.Config) (engine.Engine, error) {
+				if os.Getenv(interpreted) != "" {
+					return xla.New(&xlatest.Device{Round: true}), nil
+				}
+				return pretend{cpu.New(), c.Device}, nil
+			},
 			Devices: func() (all []engine.Device) {
 				for i := range n {
 					all = append(all, engine.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i)})
@@ -196,5 +206,47 @@ func TestEngineThatIsNotLinked(t *testing.T) {
 	s.Worker.GPUs = 1
 	if _, err := entryOf(&s); !errors.As(err, new(worker.ProgramError)) || !strings.Contains(err.Error(), "stoke-trainer-gpu") {
 		t.Errorf("a run with a GPU: %v", err)
+	}
+}
+
+// A run with gpus = 1 trains by XLA's programs, in batches of several micro-batches, to
+// the model of the same run on the CPU engine: with both strategies, in real processes.
+func TestRunsByPrograms(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, strategy := range []string{spec.StrategyParameterServer, spec.StrategyAllReduce} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			s := small()
+			s.Strategy, s.Deterministic, s.Optimizer.Momentum, s.Epochs, s.Evaluation.EverySteps = strategy, true, 0.9, 1, 0
+			if strategy == spec.StrategyAllReduce {
+				s.ParameterServer.Replicas = 0
+			}
+			plain := launch(t, s)
+			plain.start()
+			want := plain.wait()
+			s.Worker.GPUs = 1
+			f := run.Folder(filepath.Join(t.TempDir(), "run"))
+			if err := f.Create(s); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "supervise", "--run", string(f))
+			cmd.Env = append(os.Environ(), asTrainer+"=1", pretended+"=2", pretendedHome+"="+filepath.Join(t.TempDir(), "slots"), interpreted+"=1")
+			r := relaunchBy(t, f, cmd)
+			r.start()
+			got := r.wait()
+			if got.Phase != spec.Succeeded || got.Records != 1500 || got.Class != "interpreter" {
+				r.dump()
+				t.Fatalf("status %+v", got)
+			}
+			for _, name := range []string{"loss", "accuracy"} {
+				if d := math.Abs(got.Metrics[name] - want.Metrics[name]); want.Metrics[name] == 0 || d > 1e-3*want.Metrics[name] {
+					t.Errorf("%s is %v, on the CPU engine %v", name, got.Metrics[name], want.Metrics[name])
+				}
+			}
+		})
 	}
 }
