@@ -40,6 +40,13 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message)
 // ErrClosed is the cause of errors about objects that are closed already.
 var ErrClosed = errors.New("closed already")
 
+// ErrTooOld and ErrTooNew are the causes of errors about plugins that this
+// package cannot drive.
+var (
+	ErrTooOld = errors.New("the plugin is too old")
+	ErrTooNew = errors.New("the plugin is too new")
+)
+
 // IsExhausted reports whether an error says that the device's memory was not
 // enough.
 func IsExhausted(err error) bool {

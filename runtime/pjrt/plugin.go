@@ -49,7 +49,7 @@ func load(path string) (*Plugin, error) {
 	p := &Plugin{major: int(beginning.version.major), minor: int(beginning.version.minor), waiting: make(map[uintptr]func(error)),
 		clients: make(map[*Client]struct{})}
 	if p.major != 0 {
-		return nil, fmt.Errorf("the plugin has version %d.%d of the PJRT interface, and stoke drives 0.x", p.major, p.minor)
+		return nil, fmt.Errorf("%w: it has version %d.%d of the PJRT interface, and stoke drives 0.x", ErrTooNew, p.major, p.minor)
 	}
 	if beginning.size < tableOffset {
 		return nil, fmt.Errorf("the plugin's table of functions has %d bytes", beginning.size)

@@ -1,5 +1,7 @@
 package pjrt
 
+//lint:file-ignore U1000 The plugin reads the fields that Go leaves zero, and Go reaches head by its address.
+
 import "unsafe"
 
 // spare is room for fields that newer plugins have at the end of a struct. A

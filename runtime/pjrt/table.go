@@ -113,8 +113,8 @@ func (p *Plugin) checkTable() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the plugin is too old: version %d.%d of the PJRT interface, with %d functions, lacks %s",
-			p.major, p.minor, len(p.table), strings.Join(missing, ", "))
+		return fmt.Errorf("%w: version %d.%d of the PJRT interface, with %d functions, lacks %s",
+			ErrTooOld, p.major, p.minor, len(p.table), strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -139,8 +139,8 @@ func (p *Plugin) checkSizes() error {
 		}
 		size, err := strconv.ParseUint(m[1], 10, 32)
 		if err == nil && uintptr(size) > e.size+spare {
-			return fmt.Errorf("the plugin is too new: version %d.%d of the PJRT interface wants %d bytes of arguments for %s, and gets %d",
-				p.major, p.minor, size, e.name, e.size+spare)
+			return fmt.Errorf("%w: version %d.%d of the PJRT interface wants %d bytes of arguments for %s, and gets %d",
+				ErrTooNew, p.major, p.minor, size, e.name, e.size+spare)
 		}
 	}
 	return nil

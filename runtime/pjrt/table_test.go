@@ -55,7 +55,7 @@ func TestPluginsThatDoNotFitAreRefused(t *testing.T) {
 	for fault, want := range map[string]string{
 		"short":  "too old: version 0.115 of the PJRT interface, with 110 functions, lacks PJRT_Client_DmaMap, PJRT_Client_DmaUnmap",
 		"larger": "too new: version 0.115 of the PJRT interface wants 400 bytes of arguments for PJRT_Client_Create, and gets 152",
-		"major":  "version 1.115 of the PJRT interface, and stoke drives 0.x",
+		"major":  "too new: it has version 1.115 of the PJRT interface, and stoke drives 0.x",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			d, err := openDouble(t, fault)
