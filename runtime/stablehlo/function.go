@@ -189,3 +189,16 @@ func product(dims []int) int {
 	}
 	return n
 }
+
+// Donated returns the arguments that a program of this package donates, ascending.
+func Donated(text string) []int {
+	_, signature, _ := strings.Cut(text, "func.func public @main(")
+	signature, _, _ = strings.Cut(signature, "\n")
+	var all []int
+	for i, argument := range strings.Split(signature, "%a")[1:] {
+		if strings.Contains(argument, "tf.aliasing_output") {
+			all = append(all, i)
+		}
+	}
+	return all
+}
