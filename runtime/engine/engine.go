@@ -130,5 +130,9 @@ type Updater interface {
 	// length), weight their summed weights. Slots begin as zeros; Put and Get
 	// reach them as vectors 1 to Recipe.Slots(). An error leaves everything as
 	// it was.
+	//
+	// Without sums it takes the sums of the Steps of the pass under way, which do
+	// not travel then, and zeroes them. The pass goes on: losses and metrics add
+	// up over all its updates.
 	Update(sums []float32, weight float64, r optimizer.Recipe) error
 }

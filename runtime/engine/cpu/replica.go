@@ -101,7 +101,9 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 	case r.closed:
 		err = errClosed
 	case err != nil:
-	case len(sums) != len(r.vector):
+	case sums == nil && !r.stepping:
+		err = errors.New("no pass of Steps is under way, and no sums are given")
+	case sums != nil && len(sums) != len(r.vector):
 		err = fmt.Errorf("%d sums for a vector of %d elements", len(sums), len(r.vector))
 	case !(weight >= 0) || math.IsInf(weight, 0):
 		err = fmt.Errorf("weight %v: want a number of records", weight)
@@ -109,9 +111,19 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 	if err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
+	own := sums == nil
+	if own {
+		r.finish(0, len(r.vector), nil)
+		sums = r.sums[0]
+	}
 	r.keepSlots(recipe.Slots())
 	optimizer.Update(r.vector, r.slots, sums, weight, r.vars, recipe)
 	r.dirty = true
+	if own {
+		for _, part := range r.sums {
+			clear(part)
+		}
+	}
 	return nil
 }
 

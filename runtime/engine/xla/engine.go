@@ -52,7 +52,7 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 	r := &replica{
 		maker: e, options: o,
 		source: source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers},
-		vector: make([]float32, model.Length(vars)),
+		vector: make([]float32, model.Length(vars)), compiled: make(map[string]Program),
 	}
 	bytes := 0
 	for _, t := range r.inputs(true) {
@@ -68,11 +68,24 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 	return r, r.prepare()
 }
 
-// compile returns a program, compiled once for all replicas of the device.
-func (r *replica) compile(text string, err error) (Program, error) {
+// compile returns the program of a name, written by write and compiled with its first
+// use; all replicas of the device share programs of one text.
+func (r *replica) compile(name string, write func() (string, error)) (Program, error) {
+	if p := r.compiled[name]; p != nil {
+		return p, nil
+	}
+	text, err := write()
 	if err != nil {
 		return nil, err
 	}
+	p, err := r.share(text)
+	if err == nil {
+		r.compiled[name] = p
+	}
+	return p, err
+}
+
+func (r *replica) share(text string) (Program, error) {
 	var flags map[string]any
 	if r.options.Deterministic {
 		flags = map[string]any{"xla_gpu_deterministic_ops": true}

@@ -43,7 +43,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 
 // evaluateAll evaluates a batch's micro-batches one by one.
 func (r *replica) evaluateAll(ctx context.Context, batch *staged, out []float32) error {
-	program, err := r.compile(r.evaluate())
+	program, err := r.compile("evaluate", r.evaluate)
 	if err != nil {
 		return err
 	}
@@ -80,15 +80,12 @@ func (r *replica) outputs() int {
 func (r *replica) evaluateOne(program Program, p piece, index int, out []float32) error {
 	inputs := p.inputs[:3] // without keys
 	if p.count > 1 {
-		cut, err := r.compile(r.extract(p.count), nil)
-		if err != nil {
-			return err
-		}
+		write := func() string { return r.extract(p.count) }
 		at, err := r.uploadIndex(index)
 		if err != nil {
 			return err
 		}
-		inputs, err = cut.Run(append(inputs[:3:3], at)...)
+		inputs, err = r.run(fmt.Sprintf("extract %d", p.count), write, append(inputs[:3:3], at)...)
 		if err = errors.Join(err, at.Close()); err != nil {
 			return err
 		}

@@ -35,24 +35,41 @@ type replica struct {
 	updated   [][]Buffer // slots on the device, one buffer for each variable
 	sums      []Buffer   // and the stats behind them; nil: no pass of Steps is under way
 	stats     Buffer     // of a pass of Evaluates
+	numbers   Buffer     // of the last update; nil: there was none
+	placed    []float32  // their values
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
-	starts, splits, joins, packs Program
-	closed                       atomic.Bool
+	compiled map[string]Program // by the names that compile gives them
+	closed   atomic.Bool
 }
 
 // prepare compiles what every use of the replica needs.
 func (r *replica) prepare() (err error) {
-	if _, err = r.compile(r.step(1)); err != nil {
-		return err
-	}
-	for text, p := range map[string]*Program{r.begin(): &r.starts, r.split(): &r.splits, r.join(): &r.joins} {
-		if *p, err = r.compile(text, nil); err != nil {
-			return err
+	_, err = r.compileStep(1)
+	for name, write := range map[string]func() string{"begin": r.begin, "split": r.split, "join": r.join} {
+		if err == nil {
+			_, err = r.compileText(name, write)
 		}
 	}
-	return nil
+	return err
+}
+
+func (r *replica) compileStep(count int) (Program, error) {
+	return r.compile(fmt.Sprintf("step %d", count), func() (string, error) { return r.step(count) })
+}
+
+func (r *replica) compileText(name string, write func() string) (Program, error) {
+	return r.compile(name, func() (string, error) { return write(), nil })
+}
+
+// run begins a run of a program that prepare compiled, or compiles it.
+func (r *replica) run(name string, write func() string, arguments ...Buffer) ([]Buffer, error) {
+	p, err := r.compileText(name, write)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(arguments...)
 }
 
 // Layout implements engine.Replica.
@@ -140,7 +157,7 @@ func (r *replica) place(v []float32) ([]Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.splits.Run(flat)
+	all, err := r.run("split", r.split, flat)
 	return all, errors.Join(err, flat.Close())
 }
 
@@ -205,7 +222,7 @@ func (r *replica) dropPass() {
 func (r *replica) beginSteps() (err error) {
 	r.dropPass()
 	r.total = engine.Result{Finite: true}
-	r.sums, err = r.starts.Run()
+	r.sums, err = r.run("begin", r.begin)
 	return err
 }
 
@@ -216,7 +233,7 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		program, err := r.compile(r.step(p.count))
+		program, err := r.compileStep(p.count)
 		if err != nil {
 			return err
 		}
@@ -236,7 +253,7 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 
 // endSteps waits for the sums and reports them.
 func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
-	flat, err := r.joins.Run(r.sums...)
+	flat, err := r.run("join", r.join, r.sums...)
 	if err != nil {
 		return engine.Result{}, err
 	}
@@ -317,8 +334,8 @@ func (r *replica) Close() error {
 	if !r.closed.Swap(true) {
 		r.dropPass()
 		r.dropUpdated()
-		closeAll(r.variables)
-		r.variables = nil
+		closeAll(append(r.variables, r.numbers))
+		r.variables, r.numbers = nil, nil
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
@@ -17,7 +18,9 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 	case r.closed.Load():
 		err = errClosed
 	case err != nil:
-	case len(sums) != len(r.vector):
+	case sums == nil && r.sums == nil:
+		err = errors.New("no pass of Steps is under way, and no sums are given")
+	case sums != nil && len(sums) != len(r.vector):
 		err = fmt.Errorf("%d sums for a vector of %d elements", len(sums), len(r.vector))
 	case !(weight >= 0) || math.IsInf(weight, 0):
 		err = fmt.Errorf("weight %v: want a number of records", weight)
@@ -31,12 +34,9 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 }
 
 func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe) error {
-	scale := 1.0
-	if recipe.ClipNorm > 0 {
-		scale = recipe.ClipScale(optimizer.SquaredNorm(sums, weight, r.vars))
-	}
 	kind := updateOf(recipe)
-	program, err := r.compile(r.source.updating(kind), nil)
+	kind.resident = sums == nil
+	program, err := r.compileText(kind.program(), func() string { return r.source.updating(kind) })
 	if err != nil {
 		return err
 	}
@@ -46,29 +46,50 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	if err := r.placeSlots(kind.slots()); err != nil {
 		return err
 	}
-	gradients, err := r.place(sums)
-	if err != nil {
-		return err
+	n := len(r.vars)
+	gradients := r.sums
+	if !kind.resident {
+		if gradients, err = r.place(sums); err != nil {
+			return err
+		}
+		defer closeAll(gradients)
 	}
-	defer closeAll(gradients)
-	numbers, err := r.uploadFloats(kind.numbers(recipe, weight, scale))
-	if err != nil {
+	if err := r.placeNumbers(kind.numbers(recipe, weight)); err != nil {
 		return err
 	}
 	arguments := append([]Buffer(nil), r.variables...)
 	for _, slot := range r.updated[:kind.slots()] {
 		arguments = append(arguments, slot...)
 	}
-	results, err := program.Run(append(append(arguments, gradients...), numbers)...)
-	if err = errors.Join(err, numbers.Close()); err != nil {
+	results, err := program.Run(append(append(arguments, gradients[:n]...), r.numbers)...)
+	if err != nil {
 		return err
 	}
-	n := len(r.vars)
-	r.variables, r.ahead = results[:n:n], true
+	r.variables, results = results[:n:n], results[n:]
 	for i := range kind.slots() {
-		r.updated[i] = results[(i+1)*n : (i+2)*n : (i+2)*n]
+		r.updated[i], results = results[:n:n], results[n:]
 	}
+	if kind.resident {
+		copy(r.sums, results)
+	}
+	r.ahead = true
 	return nil
+}
+
+// placeNumbers copies the numbers of an update to the device, unless it has them.
+func (r *replica) placeNumbers(numbers []float32) error {
+	if r.numbers != nil && slices.Equal(numbers, r.placed) {
+		return nil
+	}
+	b, err := r.uploadFloats(numbers)
+	if err != nil {
+		return err
+	}
+	if r.numbers != nil {
+		err = r.numbers.Close()
+	}
+	r.numbers, r.placed = b, numbers
+	return err
 }
 
 // placeSlots copies the slots to the device that are not there yet.
@@ -97,13 +118,8 @@ func (r *replica) fetch() (err error) {
 	if !r.ahead {
 		return nil
 	}
-	if r.packs == nil {
-		if r.packs, err = r.compile(r.pack(), nil); err != nil {
-			return err
-		}
-	}
 	for i, from := range append([][]Buffer{r.variables}, r.updated...) {
-		flat, err := r.packs.Run(from...)
+		flat, err := r.run("pack", r.pack, from...)
 		if err != nil {
 			return r.explain(err)
 		}
@@ -131,33 +147,39 @@ func (s *source) pack() string {
 
 // updateKind is an update whose numbers are arguments, so that a schedule compiles
 // nothing.
-type updateKind string
+type updateKind struct {
+	name     string
+	clips    bool // the norm of the gradients
+	resident bool // the sums are the pass's: the program zeroes them
+}
 
+// The names of updates.
 const (
-	plainUpdate    updateKind = "sgd"
-	momentumUpdate updateKind = "momentum"
-	nesterovUpdate updateKind = "nesterov"
-	adagradUpdate  updateKind = "adagrad"
-	adamUpdate     updateKind = "adam" // and AdamW, which shrinks the parameters in place of a decay
+	plainUpdate    = "sgd"
+	momentumUpdate = "momentum"
+	nesterovUpdate = "nesterov"
+	adagradUpdate  = "adagrad"
+	adamUpdate     = "adam" // and AdamW, which shrinks the parameters in place of a decay
 )
 
 func updateOf(r optimizer.Recipe) updateKind {
+	k := updateKind{name: momentumUpdate, clips: r.ClipNorm > 0}
 	switch {
 	case r.Name == optimizer.Adam || r.Name == optimizer.AdamW:
-		return adamUpdate
+		k.name = adamUpdate
 	case r.Name == optimizer.Adagrad:
-		return adagradUpdate
+		k.name = adagradUpdate
 	case r.Momentum == 0:
-		return plainUpdate
+		k.name = plainUpdate
 	case r.Nesterov:
-		return nesterovUpdate
+		k.name = nesterovUpdate
 	}
-	return momentumUpdate
+	return k
 }
 
 // slots returns how many slots the update keeps.
 func (k updateKind) slots() int {
-	switch k {
+	switch k.name {
 	case plainUpdate:
 		return 0
 	case adamUpdate:
@@ -166,10 +188,21 @@ func (k updateKind) slots() int {
 	return 1
 }
 
+// program returns the name of the program.
+func (k updateKind) program() string {
+	name := "update_" + k.name
+	if k.clips {
+		name += "_clipped"
+	}
+	if k.resident {
+		name += "_resident"
+	}
+	return name
+}
+
 // The places of an update's numbers.
 const (
-	numberMean     = iota // 1/weight
-	numberGradient        // the clipping's factor/weight
+	numberMean = iota // 1/weight
 	numberRate
 	numberDecay // added to the gradient of variables that decay, times the variable
 	numberShrink
@@ -179,16 +212,17 @@ const (
 	numberRestSecond
 	numberEpsilon
 	numberCorrection // of the second slot's root
+	numberClip       // the largest norm of the mean gradient
 	numbersOfUpdate
 )
 
 // numbers are the arguments of an update; see optimizer.Update.
-func (k updateKind) numbers(r optimizer.Recipe, weight, scale float64) []float32 {
+func (k updateKind) numbers(r optimizer.Recipe, weight float64) []float32 {
 	n := make([]float32, numbersOfUpdate)
-	n[numberMean], n[numberGradient] = float32(1/weight), float32(scale/weight)
+	n[numberMean], n[numberClip] = float32(1/weight), r.ClipNorm
 	n[numberRate], n[numberDecay], n[numberShrink] = r.LearningRate, r.WeightDecay, 1
 	n[numberFirst], n[numberEpsilon] = r.Momentum, float32(r.Epsilon)
-	if k != adamUpdate {
+	if k.name != adamUpdate {
 		return n
 	}
 	if r.Name == optimizer.AdamW {
@@ -202,79 +236,102 @@ func (k updateKind) numbers(r optimizer.Recipe, weight, scale float64) []float32
 	return n
 }
 
-// updating is (variables, slots, sums, numbers) → (variables, slots).
+// updating is (variables, slots, sums, numbers) → (variables, slots), and where the sums
+// are resident → zeros in their place.
 func (s *source) updating(k updateKind) string {
 	f := stablehlo.New(s.precision)
-	before := s.variables(f)
-	var slots [][]value
+	lists := [][]value{s.variables(f)} // results in the order of the arguments
 	for range k.slots() {
-		slots = append(slots, s.variables(f))
+		lists = append(lists, s.variables(f))
 	}
 	sums := s.variables(f)
 	all := f.Argument(stablehlo.F32, numbersOfUpdate)
-	after := make([]value, len(before))
+	scalar := func(i int) value { return all.SliceDim(0, i, i+1).Reshape() }
+	factor := scalar(numberMean)
+	if k.clips {
+		factor = factor.Multiply(s.clip(f, sums, factor, scalar(numberClip)))
+	}
 	for i, v := range s.vars {
-		u := updating{like: before[i], all: all}
-		own := make([]value, len(slots))
-		for j, slot := range slots {
-			own[j] = slot[i]
+		u := updating{like: sums[i], scalar: scalar}
+		own := make([]value, len(lists))
+		for j, list := range lists {
+			own[j] = list[i]
 		}
 		if v.Kind == model.Moment {
-			kept := float64(v.Momentum)
-			after[i] = before[i].Scale(kept).Add(sums[i].Multiply(u.number(numberMean)).Scale(float64(1 - v.Momentum)))
-			continue
+			mean := sums[i].Multiply(u.number(numberMean))
+			own[0] = own[0].Scale(float64(v.Momentum)).Add(mean.Scale(float64(1 - v.Momentum)))
+		} else {
+			g := sums[i].Multiply(factor.Like(sums[i]))
+			if v.Decay {
+				g = g.Add(u.number(numberDecay).Multiply(own[0]))
+			}
+			u.apply(k, own, g, v.Decay)
 		}
-		g := sums[i].Multiply(u.number(numberGradient))
-		if v.Decay {
-			g = g.Add(u.number(numberDecay).Multiply(before[i]))
-		}
-		after[i] = u.apply(k, before[i], g, v.Decay, own)
-		for j := range slots {
-			slots[j][i] = own[j]
+		for j, list := range lists {
+			list[i] = own[j]
 		}
 	}
-	results := after
-	for _, slot := range slots {
-		results = append(results, slot...)
+	var results []value
+	for _, list := range lists {
+		results = append(results, list...)
+	}
+	if k.resident {
+		for _, sum := range sums {
+			results = append(results, sum.Fill(0))
+		}
 	}
 	for i := range results {
 		f.Donate(i, i)
 	}
-	return f.Text(s.name("update_"+string(k)), results...)
+	return f.Text(s.name(k.program()), results...)
+}
+
+// clip returns the factor that brings the norm of the mean gradient down to a limit: at
+// most 1.
+func (s *source) clip(f *stablehlo.Function, sums []value, mean, limit value) value {
+	total := f.Constant(stablehlo.F32, 0)
+	for i, v := range s.vars {
+		if v.Kind != model.Moment {
+			flat := sums[i].Reshape(v.Len)
+			total = total.Add(flat.Multiply(flat).Sum(0))
+		}
+	}
+	norm := total.Sqrt().Multiply(mean)
+	return norm.Compare(stablehlo.Greater, limit).Select(limit.Divide(norm), norm.Fill(1))
 }
 
 // updating is the update of one variable.
 type updating struct {
-	like value // of the variable's shape
-	all  value
+	like   value // of the variable's shape
+	scalar func(i int) value
 }
 
 // number returns a number of the update in the variable's shape.
-func (u updating) number(i int) value { return u.all.SliceDim(0, i, i+1).Reshape().Like(u.like) }
+func (u updating) number(i int) value { return u.scalar(i).Like(u.like) }
 
-// apply returns the variable after the update, and changes its slots.
-func (u updating) apply(k updateKind, w, g value, decays bool, slots []value) value {
-	rate := u.number(numberRate)
-	switch k {
+// apply updates a variable and its slots, which follow it in own, by the mean gradient.
+func (u updating) apply(k updateKind, own []value, g value, decays bool) {
+	w, rate := own[0], u.number(numberRate)
+	switch k.name {
 	case adamUpdate:
-		m := u.number(numberFirst).Multiply(slots[0]).Add(u.number(numberRestFirst).Multiply(g))
-		v := u.number(numberSecond).Multiply(slots[1]).Add(u.number(numberRestSecond).Multiply(g.Multiply(g)))
-		slots[0], slots[1] = m, v
+		m := u.number(numberFirst).Multiply(own[1]).Add(u.number(numberRestFirst).Multiply(g))
+		v := u.number(numberSecond).Multiply(own[2]).Add(u.number(numberRestSecond).Multiply(g.Multiply(g)))
 		if decays {
 			w = w.Multiply(u.number(numberShrink))
 		}
-		return w.Subtract(rate.Multiply(m.Divide(v.Sqrt().Divide(u.number(numberCorrection)).Add(u.number(numberEpsilon)))))
+		root := v.Sqrt().Divide(u.number(numberCorrection)).Add(u.number(numberEpsilon))
+		own[0], own[1], own[2] = w.Subtract(rate.Multiply(m.Divide(root))), m, v
 	case adagradUpdate:
-		v := slots[0].Add(g.Multiply(g))
-		slots[0] = v
-		return w.Subtract(rate.Multiply(g.Divide(u.number(numberEpsilon).Add(v.Sqrt()))))
+		v := own[1].Add(g.Multiply(g))
+		own[0], own[1] = w.Subtract(rate.Multiply(g.Divide(u.number(numberEpsilon).Add(v.Sqrt())))), v
 	case plainUpdate:
-		return w.Subtract(rate.Multiply(g))
+		own[0] = w.Subtract(rate.Multiply(g))
+	default:
+		m := u.number(numberFirst).Multiply(own[1]).Add(g)
+		step := m
+		if k.name == nesterovUpdate {
+			step = g.Add(u.number(numberFirst).Multiply(m))
+		}
+		own[0], own[1] = w.Subtract(rate.Multiply(step)), m
 	}
-	m := u.number(numberFirst).Multiply(slots[0]).Add(g)
-	slots[0] = m
-	if k == nesterovUpdate {
-		return w.Subtract(rate.Multiply(g.Add(u.number(numberFirst).Multiply(m))))
-	}
-	return w.Subtract(rate.Multiply(m))
 }
