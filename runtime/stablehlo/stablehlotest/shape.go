@@ -71,9 +71,10 @@ func transfer[T any](dims []int, src []T, a []int, from int, dst []T, b []int, t
 // view copies the elements at places given by strides and an offset.
 func (v tensor) view(t Type, strides []int, offset int) tensor {
 	out := newTensor(t)
-	transfer(t.Dims, v.f, strides, offset, out.f, stridesOf(t.Dims), 0)
 	if out.u != nil {
 		transfer(t.Dims, v.u, strides, offset, out.u, stridesOf(t.Dims), 0)
+	} else {
+		transfer(t.Dims, v.f, strides, offset, out.f, stridesOf(t.Dims), 0)
 	}
 	return out
 }
@@ -214,7 +215,7 @@ func concatenateForm(p *parser) operation {
 	p.want("dim")
 	p.want("=")
 	along := p.number()
-	got := p.same(in)
+	got := p.signature(in)
 	if p.err == nil && (len(in) == 0 || along < 0 || along >= in[0].t.rank()) {
 		p.fail(line, "%d values are joined along dimension %d", len(in), along)
 	}
