@@ -1,6 +1,9 @@
 package stablehlotest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestRefusedReductions(t *testing.T) {
 	refuse(t, program("%a: tensor<2x3xf32>, %i: tensor<2x3xi32>, %s: tensor<f32>, %z: tensor<i32>, %h: tensor<bf16>",
@@ -118,7 +121,55 @@ return %0 : tensor<2x3x3x6xf32>`), []refusal{
 		{"#stablehlo<precision HIGHEST>", "#mhlo<precision HIGHEST>", "want #stablehlo"},
 		{"(%a, %k)", "(%a, %k, %k)", "3 operands, want 2"},
 		{"-> tensor<2x3x3x6xf32>", "-> tensor<2x3x3x6xbf16>", "line 3: the result is"},
+		{"tensor<2x5x5x4xf32>, %k: tensor<3x3x4x6xf32>", "tensor<2x5x5x4xf32>, %k: tensor<3x3x4x6xbf16>", "line 6: operand 1"},
 		{"(%a, %k) ", "(%a, %h) ", "line 6: operand 1 is a tensor<3x3x4x6xbf16>"},
+	})
+}
+
+// Operands of other types than f32, with annotations that are right.
+func TestRefusedConvolutionTypes(t *testing.T) {
+	refuse(t, program("%a: tensor<1x4x1xf32>, %k: tensor<1x1x2xf32>, %h: tensor<1x1x2xbf16>, %i: tensor<1x4x1xi32>, %j: tensor<1x1x2xi32>",
+		`%0 = stablehlo.convolution(%a, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x1xf32>, tensor<1x1x2xf32>) -> tensor<1x4x2xf32>
+return %a : tensor<1x4x1xf32>`), []refusal{
+		{"(%a, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x1xf32>, tensor<1x1x2xf32>)",
+			"(%a, %h) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x1xf32>, tensor<1x1x2xbf16>)", "the result is [tensor<f32>], its annotation says [tensor<bf16>]"},
+		{"(%a, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x1xf32>, tensor<1x1x2xf32>) -> tensor<1x4x2xf32>",
+			"(%i, %j) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x1xi32>, tensor<1x1x2xi32>) -> tensor<1x4x2xi32>", "products of i32"},
+	})
+}
+
+func TestRefusedBatches(t *testing.T) {
+	refuse(t, program("%a: tensor<2x3xf32>, %i: tensor<2x4x1xi32>, %j: tensor<4x2xi32>", `%0 = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<operand_batching_dims = [0], start_indices_batching_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>}> : (tensor<2x3xf32>, tensor<2x4x1xi32>) -> tensor<2x4xf32>
+%1 = "stablehlo.gather"(%a, %j) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [1, 0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}> : (tensor<2x3xf32>, tensor<4x2xi32>) -> tensor<4xf32>
+return %0 : tensor<2x4xf32>`), []refusal{
+		{"start_indices_batching_dims = [0]", "start_indices_batching_dims = [1]", "have different sizes"},
+		{"start_indices_batching_dims = [0]", "start_indices_batching_dims = [2]", "batching dimensions [2] of"},
+		{"start_indices_batching_dims = [0], ", "", "batching dimensions [0] and []"},
+		{"collapsed_slice_dims = [0, 1]", "collapsed_slice_dims = [1, 0]", "not in order"},
+		{"(%a, %j)", "(%a)", "1 operands, want 2"},
+	})
+}
+
+func TestRefusedUpdates(t *testing.T) {
+	const dimensions = "<{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> "
+	const types = ": (tensor<3x2xi32>, tensor<4x1xi32>, tensor<4x2xi32>) -> tensor<3x2xi32>"
+	wide := strings.ReplaceAll(adds, "i32", "i64")
+	refuse(t, program("%a: tensor<3x2xi32>, %i: tensor<4x1xi32>, %u: tensor<4x2xi32>, %v: tensor<4x2xf32>, %w: tensor<5x2xi32>, %b: tensor<3x2xi64>, %c: tensor<4x2xi64>, %s: tensor<i32>, %f: tensor<f32>, %l: tensor<i64>",
+		`%0 = "stablehlo.scatter"(%a, %i, %u) `+dimensions+adds+types+`
+%1 = "stablehlo.reduce_window"(%a, %s) <{window_dimensions = array<i64: 1, 1>}> `+adds+`: (tensor<3x2xi32>, tensor<i32>) -> tensor<3x2xi32>
+return %0 : tensor<3x2xi32>`), []refusal{
+		{"(%a, %i, %u)", "(%a, %i)", "2 operands, want 3"},
+		{"(%a, %i, %u) " + dimensions + adds + types,
+			"(%a, %i, %v) " + dimensions + adds + ": (tensor<3x2xi32>, tensor<4x1xi32>, tensor<4x2xf32>) -> tensor<3x2xi32>", "the result is [tensor<i32>]"},
+		{"(%a, %i, %u) " + dimensions + adds + types,
+			"(%a, %i, %w) " + dimensions + adds + ": (tensor<3x2xi32>, tensor<4x1xi32>, tensor<5x2xi32>) -> tensor<3x2xi32>", "the result is [tensor<4x2xi32>]"},
+		{"(%a, %i, %u) " + dimensions + adds + types,
+			"(%b, %i, %c) " + dimensions + wide + ": (tensor<3x2xi64>, tensor<4x1xi32>, tensor<4x2xi64>) -> tensor<3x2xi64>", "not supported here"},
+		{"(%a, %s)", "(%a)", "1 operands, want 2"},
+		{"(%a, %s) <{window_dimensions = array<i64: 1, 1>}> " + adds + ": (tensor<3x2xi32>, tensor<i32>)",
+			"(%a, %f) <{window_dimensions = array<i64: 1, 1>}> " + adds + ": (tensor<3x2xi32>, tensor<f32>)", "the result is [tensor<i32>]"},
+		{"(%a, %s) <{window_dimensions = array<i64: 1, 1>}> " + adds + ": (tensor<3x2xi32>, tensor<i32>) -> tensor<3x2xi32>",
+			"(%b, %l) <{window_dimensions = array<i64: 1, 1>}> " + wide + ": (tensor<3x2xi64>, tensor<i64>) -> tensor<3x2xi64>", "not supported here"},
 	})
 }
 
@@ -189,6 +240,7 @@ return %0 : tensor<2x2xf32>`), []refusal{
 		{"[[0, 0], [0, 0]]> : tensor<2x2xi64>", "[[0, 0]]> : tensor<1x2xi64>", "line 3: windows of"},
 		{"[[0, 0], [0, 0]]> : tensor<2x2xi64>", "[[0, 0], [0, 0]]> : tensor<2x2xi32>", "want pairs of i64"},
 		{"-> tensor<2x2xf32>\n%1", "-> tensor<2x3xf32>\n%1", "line 3: the result is"},
+		{"(%a, %u, %s)", "(%a, %u)", "2 operands, want 3"},
 		{"(%a, %s) ({", "(%a, %h) ({", "line 7: operand 1 is a tensor<bf16>"},
 		{"(%a, %u, %s)", "(%a, %a, %s)", "line 16: operand 1 is a tensor<4x2xf32>"},
 		{"window_strides = array<i64: 2, 1>} : (tensor<4x2xf32>, tensor<2x2xf32>", "window_strides = array<i64: 1, 1>} : (tensor<4x2xf32>, tensor<2x2xf32>", "line 8: the result is [tensor<3x2xf32>]"},
