@@ -24,6 +24,7 @@ return %0 : tensor<2xf32>`), []refusal{
 		{"(%a init: %s) applies", "(%a init: %h) applies", "operand 1 is a tensor<bf16>"},
 		{"(%a init: %s) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>)", "(%a init: %h) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<bf16>)", "the result is"},
 		{"(%a init: %s) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>)", "(%a init: %a) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<2x3xf32>)", "the result is"},
+		{"(%i init: %z) across dimensions = [0] : (tensor<2x3xf32>, tensor<2x3xi32>,", "(%z init: %z) across dimensions = [0] : (tensor<2x3xf32>, tensor<i32>,", "are reduced together"},
 		{"reducer(%x: tensor<f32>, %y: tensor<f32>)", "reducer(%x: tensor<f32>, %y: tensor<i32>)", "line 4: parameter 0 of the region is a tensor<i32>"},
 		{"(%j: tensor<i32>, %k: tensor<i32>)", "", "want ("},
 		{"(%j: tensor<i32>, %k: tensor<i32>)", "(%x: tensor<i32>, %k: tensor<i32>)", "%x is defined twice"},
@@ -207,6 +208,7 @@ return %0 : tensor<4x2xf32>`), []refusal{
 		{"unique_indices = false}>", "unique_indices = false}> {}", "want ("},
 		{"%y: tensor<f32>)", "%y: tensor<i32>)", "line 4: parameter 1"},
 		{"%y: tensor<f32>)", "%y: tensor<f32>, %w: tensor<f32>)", "line 4: parameter 2"},
+		{"(%x: tensor<f32>, %y: tensor<f32>):\n  %z = stablehlo.add %x, %y", "(%x: tensor<f32>):\n  %z = stablehlo.add %x, %x", "line 4: the region has 1 parameters"},
 		{"^bb0(%x: tensor<f32>, %y: tensor<f32>):", "", "line 6: %z, want ^bb0"},
 		{"return %z : tensor<f32>", "return %z, %z : tensor<f32>, tensor<f32>", "the result is"},
 		{"-> tensor<3x2xf32>", "-> tensor<4x2xf32>", "line 4: the result is [tensor<3x2xf32>]"},
@@ -247,6 +249,7 @@ return %0 : tensor<2x2xf32>`), []refusal{
 		{"window_strides = array<i64: 2, 1>} : (tensor<4x2xf32>, tensor<2x2xf32>", "base_dilations = array<i64: 2, 1>} : (tensor<4x2xf32>, tensor<2x2xf32>", "unknown attribute base_dilations"},
 		{"  stablehlo.return %z : tensor<i1>\n}, {", "  stablehlo.return %z : tensor<i1>\n}) ({", "line 12: ), want ,"},
 		{"return %z : tensor<i1>", "return %p : tensor<f32>", "the result is [tensor<i1>]"},
+		{"(%a, %u, %s)", "(%a, %u, %h)", "line 16: operand 2 is a tensor<bf16>"},
 		{"tensor<2x2xf32>, tensor<f32>) -> tensor<4x2xf32>", "tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>", "line 8: the result is [tensor<4x2xf32>]"},
 	})
 }
@@ -262,6 +265,7 @@ func TestRefusedTexts(t *testing.T) {
 		{"// a comment", "/ a comment", "unexpected character '/'"},
 		{"dense<1.0>", "dense<\"0x00", "a string has no end"},
 		{"dense<1.0>", "dense<\"0x00\">", "want a number"},
+		{"dense<1.0>", "dense<[[[[[[[[[[[[[[[[[[1.0]]]]]]]]]]]]]]]]]]>", "too many brackets"},
 		{"tensor<f32> //", "tensor<f32 //", "element type"},
 		{"tensor<f32> //", "tensor<f32>> //", "unknown operation >"},
 	})
@@ -292,6 +296,33 @@ func TestRefusedArguments(t *testing.T) {
 	} {
 		if _, err := p.Run(in); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Whole texts of select_and_scatter with annotations that are right.
+func TestRefusedSelections(t *testing.T) {
+	text := program("%a: tensor<2xE>, %u: tensor<1xE>, %s: tensor<S>", `%0 = "stablehlo.select_and_scatter"(%a, %u, %s) ({
+^bb0(%p: tensor<E>, %q: tensor<E>):
+  %z = stablehlo.compare GE, %p, %q : (tensor<E>, tensor<E>) -> tensor<i1>
+  stablehlo.return %z : tensor<i1>
+}, {
+^bb0(%x: tensor<E>, %y: tensor<E>):
+  %z = stablehlo.add %x, %y : tensor<E>
+  stablehlo.return %z : tensor<E>
+}) {window_dimensions = array<i64: 2>} : (tensor<2xE>, tensor<1xE>, tensor<S>) -> tensor<2xE>
+return %0 : tensor<2xE>`)
+	fill := func(element, start string) string {
+		return strings.NewReplacer("xE>", "x"+element+">", "<E>", "<"+element+">", "<S>", "<"+start+">").Replace(text)
+	}
+	for _, test := range []struct{ element, start, want string }{
+		{"f32", "f32", ""},
+		{"f32", "bf16", "line 3: the result is [tensor<f32>], its annotation says [tensor<bf16>]"},
+		{"i64", "i64", "line 3: tensor<2xi64> is not supported here"},
+	} {
+		_, err := Parse(fill(test.element, test.start))
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s and %s: %v, want %q", test.element, test.start, err, test.want)
 		}
 	}
 }

@@ -225,6 +225,7 @@ return %0 : tensor<6xf32>`), []refusal{
 		{"-> tensor<3x2xf32>", "-> tensor<2x3xf32>", "the result is [tensor<3x2xf32>]"},
 		{"dims = [1] : tensor", "dims = [1, 1] : tensor", "are not dimensions"},
 		{"dims = [1] : tensor", "dims = [2] : tensor", "are not dimensions"},
+		{"dims = [1] : tensor<2x3xf32>", "dims = [1] : (tensor<2x3xf32>) -> tensor<3x2xf32>", "the result is [tensor<2x3xf32>]"},
 		{"[0:2, 1:3:2]", "[0:2]", "a slice of 1 dimensions"},
 		{"[0:2, 1:3:2]", "[0:2, 1:4:2]", "not a part"},
 		{"[0:2, 1:3:2]", "[0:2, 3:1:2]", "not a part"},
