@@ -69,7 +69,7 @@ func (p *parser) only(line int, types []Type) Type {
 // the same width.
 func bitcastForm(p *parser) operation {
 	line, in := p.line(), p.count(1)
-	got := p.same(in)
+	got := p.signature(in)
 	to, from := p.only(line, got), in[0].t
 	p.expect(line, got, from.with(to.Element))
 	if p.err == nil && bitsOf(from.Element) != bitsOf(to.Element) {

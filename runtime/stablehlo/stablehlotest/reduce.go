@@ -56,7 +56,7 @@ func reduceForm(p *parser) operation {
 		p.want(")")
 	}
 	p.want("{")
-	body := p.regionBody(line, slices.Concat(left, right), slices.Concat(types, types), types)
+	body := p.closedBody(line, slices.Concat(left, right), slices.Concat(types, types), types)
 	return operation{in: in, results: got, eval: r.byRegion(body)}
 }
 

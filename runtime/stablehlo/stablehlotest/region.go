@@ -13,7 +13,20 @@ func (p *parser) region(parameters, results []Type) *block {
 	p.want("(")
 	p.separated(")", func() { ids = append(ids, p.parameter(line, len(ids), parameters)...) })
 	p.want(":")
-	return p.regionBody(line, ids, parameters, results)
+	return p.closedBody(line, ids, parameters, results)
+}
+
+// closedBody reads the rest of a region that uses no values from outside: XLA
+// makes a function of it.
+func (p *parser) closedBody(line int, ids []int, parameters, results []Type) *block {
+	uses := len(p.uses)
+	b := p.regionBody(line, ids, parameters, results)
+	for _, id := range p.uses[min(uses, len(p.uses)):] {
+		if len(ids) > 0 && id < ids[0] {
+			p.fail(line, "the region uses a value from outside")
+		}
+	}
+	return b
 }
 
 // parameter reads "%x: type".

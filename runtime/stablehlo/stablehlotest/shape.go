@@ -215,7 +215,7 @@ func concatenateForm(p *parser) operation {
 	p.want("dim")
 	p.want("=")
 	along := p.number()
-	got := p.same(in)
+	got := p.signature(in)
 	if p.err == nil && (len(in) == 0 || along < 0 || along >= in[0].t.rank()) {
 		p.fail(line, "%d values are joined along dimension %d", len(in), along)
 	}
