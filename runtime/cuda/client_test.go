@@ -200,6 +200,18 @@ func TestOneOfSeveralGPUs(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
+
+	// A choice by number becomes a choice by UUID, as CUDA may number otherwise.
+	r.environment["CUDA_VISIBLE_DEVICES"] = "0"
+	if c, err = open(t.Context(), r.machine(), config, 0, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if got := os.Getenv("CUDA_VISIBLE_DEVICES"); got != "GPU-00000000" {
+		t.Errorf("CUDA_VISIBLE_DEVICES is %q", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestClientsThatDoNotStart(t *testing.T) {
@@ -230,6 +242,21 @@ func TestClientsThatDoNotStart(t *testing.T) {
 		r.write(site+"/nvidia/cu13/lib/libcublas.so.13", "broken")
 		_, err := open(t.Context(), r.machine(), config, 0, slog.New(slog.DiscardHandler))
 		wantFault(t, err, NoLibrary, "cannot be loaded", "libcublas.so.13")
+	})
+	t.Run("broken library that XLA can do without", func(t *testing.T) {
+		r, config := doubled(t, "")
+		r.write(site+"/nvidia/nccl/lib/libnccl.so.2", "broken")
+		var log journal
+		c, err := open(t.Context(), r.machine(), config, 0, log.logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := log.count(t, "a library of CUDA cannot be loaded"); n != 1 {
+			t.Errorf("the library was reported %d times", n)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		r, config := doubled(t, "")

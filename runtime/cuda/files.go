@@ -46,6 +46,12 @@ func libraries() []library {
 	}
 }
 
+// isNeeded reports whether XLA does not start without a library.
+func isNeeded(path string) bool {
+	name, _, _ := strings.Cut(filepath.Base(path), ".so")
+	return !slices.ContainsFunc(libraries(), func(l library) bool { return l.name == name && !l.needed })
+}
+
 // cudnnParts returns the files that libcudnn.so.9 loads from its own folder.
 func cudnnParts() []string {
 	var names []string

@@ -163,6 +163,7 @@ func TestPinnedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wants(t, c.FreePinned(arena), "a copy uses the memory")
 	if err := errors.Join(done.Wait(), b.Download(arena[16:24])); err != nil || !slices.Equal(arena[16:24], floats(1, 2)) {
 		t.Errorf("got %v, %v", arena[16:24], err)
 	}

@@ -174,7 +174,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 		t.Errorf("got %v, want code %d", err, InvalidArgument)
 	}
 	_, err = add.Execute(a, nil)
-	wants(t, err, "argument 1 of the run is nil")
+	wants(t, err, "argument 1 of the run: it is nil")
 
 	// Out of memory of a run is an error of its outputs, and of all that is
 	// computed from them.
