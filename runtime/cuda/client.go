@@ -250,7 +250,7 @@ func (c *Client) load(name string) *pjrt.Executable {
 	}
 	program, err := c.Deserialize(data)
 	if err != nil {
-		c.log.Warn("XLA refuses a compiled program, which is removed", "error", errors.Join(err, c.kept.remove(name)))
+		c.log.Warn("XLA refuses a kept program, which is compiled again", "error", err)
 		return nil
 	}
 	return program

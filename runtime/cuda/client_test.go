@@ -165,7 +165,7 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "XLA refuses a compiled program, which is removed") {
+	if !strings.Contains(log.String(), "XLA refuses a kept program, which is compiled again") {
 		t.Errorf("the log is %s", log.String())
 	}
 	if n := log.count(t, "program compiled"); n != 1 {

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +107,13 @@ func TestGPUsOfAMachine(t *testing.T) {
 	// The driver numbers device files in another order than the bus.
 	r.addGPU("0000:41:00.0", 0, "NVIDIA A100")
 	r.addGPU("0000:01:00.0", 3, "NVIDIA H200")
+	r.addGPU("0000:61:00.0", 4, "NVIDIA H200")
+	description := "proc/driver/nvidia/gpus/0000:61:00.0/information"
+	text, err := os.ReadFile(filepath.Join(r.root, description))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(description, strings.Replace(string(text), "Excluded:\t No", "Excluded:\t Yes", 1))
 	r.addGPU("0000:C1:00.0", 1, "NVIDIA H200")
 	r.addGPU("0000:81:00.0", 2, "NVIDIA H200")
 	all := []GPU{

@@ -112,7 +112,7 @@ func (c *Client) use(f func() error) error {
 	return f()
 }
 
-// keep adds an object to those that are open. The client must be in use, or one
+// keep adds an object to the open objects. The client must be in use, or one
 // of its objects, so that it cannot be closed before.
 func (c *Client) keep(o *object) *object {
 	o.client = c
