@@ -268,6 +268,34 @@ func TestClientsThatDoNotStart(t *testing.T) {
 	})
 }
 
+func TestWhatAPluginsFileNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plugin.so")
+	for _, test := range []struct {
+		flags   []string
+		version int
+		id      string
+	}{
+		{[]string{"-Wl,-rpath,$ORIGIN/../../nvidia/cu13/lib:$ORIGIN/x", "-Wl,--build-id=0x1234abcd"}, 13, "1234abcd"},
+		{[]string{"-Wl,--disable-new-dtags,-rpath,$ORIGIN/../nvidia/cu14/lib", "-Wl,--build-id=none"}, 14, ""},
+		{[]string{"-Wl,-rpath,$ORIGIN/../../nvidia/cublas/lib", "-Wl,--build-id=none"}, 12, ""},
+		{[]string{"-Wl,--build-id=none"}, 0, ""},
+	} {
+		pjrttest.BuildLibrary(t, path, test.flags...)
+		if version, id := cudaVersion(path), buildID(path); version != test.version || id != test.id {
+			t.Errorf("%v: got CUDA %d, build %q", test.flags, version, id)
+		}
+	}
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if version, id := cudaVersion(path), buildID(path); version != 0 || id != "" {
+		t.Errorf("got CUDA %d, build %q", version, id)
+	}
+	if version := cudaVersion("/x/jax_plugins/xla_cuda12/xla_cuda_plugin.so"); version != 12 {
+		t.Errorf("got CUDA %d", version)
+	}
+}
+
 // Without a folder in the configuration, programs are kept in the user's.
 func TestTheUsersCache(t *testing.T) {
 	r, config := doubled(t, "")

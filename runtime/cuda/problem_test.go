@@ -71,6 +71,10 @@ func TestProblemsAreNamedOneByOne(t *testing.T) {
 		"no plugin": {func(r *tree) { r.remove(site + "/jax_plugins") }, Config{}, NoPlugin,
 			[]string{"xla_cuda_plugin.so, is missing", "/srv/venv/lib/python3*/site-packages", "/opt/stoke/gpu", "/home/ada/bin", "/usr/local/cuda",
 				"jax-cuda13-pjrt", "STOKE_XLA_PLUGIN"}},
+		"unknown CUDA": {func(r *tree) {
+			r.remove(site + "/jax_plugins")
+			r.write(site+"/jax_plugins/xla_cuda14/xla_cuda_plugin.so", "")
+		}, Config{}, BadPlugin, []string{"was built for CUDA 14"}},
 		"configured plugin": {func(r *tree) {}, Config{Plugin: "/data/plugin.so"}, NoPlugin, []string{"STOKE_XLA_PLUGIN names /data/plugin.so"}},
 		"no cudart": {func(r *tree) { r.remove(cu13 + "libcudart.so.13") }, Config{Libraries: []string{"/data/lib"}}, NoLibrary,
 			[]string{"libcudart.so.13 is missing", "/data/lib", "/usr/lib64", "CUDA 13", "STOKE_CUDA_LIBRARIES"}},
