@@ -79,9 +79,6 @@ func (c cache) write(key string, program []byte) error {
 	return c.prune()
 }
 
-// remove removes a program that the plugin refused.
-func (c cache) remove(key string) error { return os.Remove(c.file(key)) }
-
 func (c cache) prune() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -108,7 +108,7 @@ func TestKeysTellProgramsApart(t *testing.T) {
 	if again := key("gpu", "text", map[string]any{"c": "x", "b": int64(1), "a": true}); again != same {
 		t.Error("the order of flags matters")
 	}
-	keys := map[string]string{"": same}
+	keys := map[string]string{same: "the first"}
 	for name, k := range map[string]string{
 		"machine":  key("gpu2", "text", flags),
 		"text":     key("gpu", "text2", flags),

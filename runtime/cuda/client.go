@@ -65,7 +65,11 @@ func open(ctx context.Context, m machine, c Config, index int, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	if err := setEnvironment(toolkit, client.gpu, len(gpus) == 1); err != nil {
+	all, err := m.allGPUs()
+	if err != nil {
+		return nil, err
+	}
+	if err := setEnvironment(toolkit, client.gpu, len(all) == 1); err != nil {
 		return nil, err
 	}
 	if err := client.start(ctx, files, c.MemoryFraction); err != nil {
@@ -89,13 +93,17 @@ func (c *Client) start(ctx context.Context, files Files, fraction float32) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := preload(path); err != nil {
+		err := preload(path)
+		if err != nil && !isNeeded(path) {
+			c.log.Warn("a library of CUDA cannot be loaded", "error", err)
+			continue
+		}
+		if err != nil {
 			return &Fault{Kind: NoLibrary, Summary: "A library of CUDA cannot be loaded",
 				Advice: "It may be damaged, or need a library of another version. " + librariesSetting +
 					" names folders to search first.", Cause: err}
 		}
 		if strings.HasPrefix(filepath.Base(path), "libcudnn.so") {
-			var err error
 			if c.cudnn, err = cudnnVersion(path); err != nil {
 				return err
 			}
@@ -242,7 +250,7 @@ func (c *Client) load(name string) *pjrt.Executable {
 	}
 	program, err := c.Deserialize(data)
 	if err != nil {
-		c.log.Warn("XLA refuses a compiled program, which is removed", "error", errors.Join(err, c.kept.remove(name)))
+		c.log.Warn("XLA refuses a kept program, which is compiled again", "error", err)
 		return nil
 	}
 	return program

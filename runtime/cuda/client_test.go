@@ -165,7 +165,7 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "XLA refuses a compiled program, which is removed") {
+	if !strings.Contains(log.String(), "XLA refuses a kept program, which is compiled again") {
 		t.Errorf("the log is %s", log.String())
 	}
 	if n := log.count(t, "program compiled"); n != 1 {
@@ -195,6 +195,18 @@ func TestOneOfSeveralGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := os.Getenv("CUDA_VISIBLE_DEVICES"); got != "GPU-11111111" {
+		t.Errorf("CUDA_VISIBLE_DEVICES is %q", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+
+	// A choice by number becomes a choice by UUID, as CUDA may number otherwise.
+	r.environment["CUDA_VISIBLE_DEVICES"] = "0"
+	if c, err = open(t.Context(), r.machine(), config, 0, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if got := os.Getenv("CUDA_VISIBLE_DEVICES"); got != "GPU-00000000" {
 		t.Errorf("CUDA_VISIBLE_DEVICES is %q", got)
 	}
 	if err := c.Close(); err != nil {
@@ -231,6 +243,21 @@ func TestClientsThatDoNotStart(t *testing.T) {
 		_, err := open(t.Context(), r.machine(), config, 0, slog.New(slog.DiscardHandler))
 		wantFault(t, err, NoLibrary, "cannot be loaded", "libcublas.so.13")
 	})
+	t.Run("broken library that XLA can do without", func(t *testing.T) {
+		r, config := doubled(t, "")
+		r.write(site+"/nvidia/nccl/lib/libnccl.so.2", "broken")
+		var log journal
+		c, err := open(t.Context(), r.machine(), config, 0, log.logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := log.count(t, "a library of CUDA cannot be loaded"); n != 1 {
+			t.Errorf("the library was reported %d times", n)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("cancelled", func(t *testing.T) {
 		r, config := doubled(t, "")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -239,6 +266,34 @@ func TestClientsThatDoNotStart(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func TestWhatAPluginsFileNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plugin.so")
+	for _, test := range []struct {
+		flags   []string
+		version int
+		id      string
+	}{
+		{[]string{"-Wl,-rpath,$ORIGIN/../../nvidia/cu13/lib:$ORIGIN/x", "-Wl,--build-id=0x1234abcd"}, 13, "1234abcd"},
+		{[]string{"-Wl,--disable-new-dtags,-rpath,$ORIGIN/../nvidia/cu14/lib", "-Wl,--build-id=none"}, 14, ""},
+		{[]string{"-Wl,-rpath,$ORIGIN/../../nvidia/cublas/lib", "-Wl,--build-id=none"}, 12, ""},
+		{[]string{"-Wl,--build-id=none"}, 0, ""},
+	} {
+		pjrttest.BuildLibrary(t, path, test.flags...)
+		if version, id := cudaVersion(path), buildID(path); version != test.version || id != test.id {
+			t.Errorf("%v: got CUDA %d, build %q", test.flags, version, id)
+		}
+	}
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if version, id := cudaVersion(path), buildID(path); version != 0 || id != "" {
+		t.Errorf("got CUDA %d, build %q", version, id)
+	}
+	if version := cudaVersion("/x/jax_plugins/xla_cuda12/xla_cuda_plugin.so"); version != 12 {
+		t.Errorf("got CUDA %d", version)
+	}
 }
 
 // Without a folder in the configuration, programs are kept in the user's.

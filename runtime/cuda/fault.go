@@ -12,8 +12,8 @@ const (
 	NoLibrary   Kind = "no library"
 	NoPtxas     Kind = "no ptxas"
 	NoLibdevice Kind = "no libdevice"
-	BadPlugin   Kind = "bad plugin" // only Open knows
-	BadGPU      Kind = "bad GPU"    // only Open knows: it computes wrong numbers, or a client does not start
+	BadPlugin   Kind = "bad plugin" // it cannot be driven
+	BadGPU      Kind = "bad GPU"    // it computes wrong numbers, or a client does not start
 )
 
 // Fault is the reason why XLA cannot use a GPU, for people.

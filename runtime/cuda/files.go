@@ -46,6 +46,12 @@ func libraries() []library {
 	}
 }
 
+// isNeeded reports whether XLA does not start without a library.
+func isNeeded(path string) bool {
+	name, _, _ := strings.Cut(filepath.Base(path), ".so")
+	return !slices.ContainsFunc(libraries(), func(l library) bool { return l.name == name && !l.needed })
+}
+
 // cudnnParts returns the files that libcudnn.so.9 loads from its own folder.
 func cudnnParts() []string {
 	var names []string
@@ -152,8 +158,12 @@ func (c Config) findLibdevice(m machine) (string, error) {
 // plugin, or else the first version whose needed libraries are all installed.
 func (c Config) findLibraries(m machine, plugin string) ([]string, error) {
 	versions := []int{13, 12}
-	if v := cudaVersion(plugin); v != 0 {
+	if v := cudaVersion(plugin); slices.Contains(versions, v) {
 		versions = []int{v}
+	} else if v != 0 {
+		return nil, &Fault{Kind: BadPlugin, Summary: "XLA's plugin is for an unknown CUDA",
+			Advice: fmt.Sprintf("%s was built for CUDA %d, and stoke loads CUDA 12 and 13. "+
+				"Install jax-cuda13-pjrt, or a newer stoke.", plugin, v)}
 	}
 	var first error
 	for _, version := range versions {
@@ -198,11 +208,7 @@ func (c Config) findVersion(m machine, version int) ([]string, error) {
 		found = append(found, driver) // XLA would not find it by its name
 	}
 	for _, l := range libraries() {
-		soname, ok := l.versions[version]
-		if !ok {
-			soname = version
-		}
-		name := fmt.Sprintf("%s.so.%d", l.name, soname)
+		name := fmt.Sprintf("%s.so.%d", l.name, l.versions[version])
 		path := locate(name)
 		switch {
 		case path != "":

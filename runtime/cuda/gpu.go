@@ -38,7 +38,7 @@ func (m machine) listGPUs() ([]GPU, error) {
 // its own, whatever the driver's folder shows.
 func (m machine) allGPUs() ([]GPU, error) {
 	const pattern = "/proc/driver/nvidia/gpus/*/information"
-	files, err := filepath.Glob(m.path(pattern))
+	files, err := filepath.Glob(m.path(pattern)) // sorted by bus address
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +59,9 @@ func (m machine) allGPUs() ([]GPU, error) {
 			return nil, fmt.Errorf("the driver's description of a GPU has no UUID, bus location or device minor: %s", path)
 		}
 		if _, err := os.Stat(m.path("/dev/nvidia" + strconv.Itoa(minor))); err == nil && facts["GPU Excluded"] != "Yes" {
+			gpu.Index = len(all)
 			all = append(all, gpu)
 		}
-	}
-	slices.SortFunc(all, func(a, b GPU) int { return strings.Compare(strings.ToLower(a.Bus), strings.ToLower(b.Bus)) })
-	for i := range all {
-		all[i].Index = i
 	}
 	return all, nil
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,10 @@ func TestProblemsAreNamedOneByOne(t *testing.T) {
 		"no plugin": {func(r *tree) { r.remove(site + "/jax_plugins") }, Config{}, NoPlugin,
 			[]string{"xla_cuda_plugin.so, is missing", "/srv/venv/lib/python3*/site-packages", "/opt/stoke/gpu", "/home/ada/bin", "/usr/local/cuda",
 				"jax-cuda13-pjrt", "STOKE_XLA_PLUGIN"}},
+		"unknown CUDA": {func(r *tree) {
+			r.remove(site + "/jax_plugins")
+			r.write(site+"/jax_plugins/xla_cuda14/xla_cuda_plugin.so", "")
+		}, Config{}, BadPlugin, []string{"was built for CUDA 14"}},
 		"configured plugin": {func(r *tree) {}, Config{Plugin: "/data/plugin.so"}, NoPlugin, []string{"STOKE_XLA_PLUGIN names /data/plugin.so"}},
 		"no cudart": {func(r *tree) { r.remove(cu13 + "libcudart.so.13") }, Config{Libraries: []string{"/data/lib"}}, NoLibrary,
 			[]string{"libcudart.so.13 is missing", "/data/lib", "/usr/lib64", "CUDA 13", "STOKE_CUDA_LIBRARIES"}},
@@ -106,6 +111,13 @@ func TestGPUsOfAMachine(t *testing.T) {
 	// The driver numbers device files in another order than the bus.
 	r.addGPU("0000:41:00.0", 0, "NVIDIA A100")
 	r.addGPU("0000:01:00.0", 3, "NVIDIA H200")
+	r.addGPU("0000:61:00.0", 4, "NVIDIA H200")
+	description := "proc/driver/nvidia/gpus/0000:61:00.0/information"
+	text, err := os.ReadFile(filepath.Join(r.root, description))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(description, strings.Replace(string(text), "Excluded:\t No", "Excluded:\t Yes", 1))
 	r.addGPU("0000:C1:00.0", 1, "NVIDIA H200")
 	r.addGPU("0000:81:00.0", 2, "NVIDIA H200")
 	all := []GPU{

@@ -54,7 +54,7 @@ func userFlags() string {
 
 // setEnvironment sets what XLA and the driver read when they start. Values of
 // the user's stay.
-func setEnvironment(toolkit string, gpu GPU, alone bool) error {
+func setEnvironment(toolkit string, gpu GPU, only bool) error {
 	set := map[string]string{}
 	bin := filepath.Join(toolkit, "bin")
 	if path := os.Getenv("PATH"); !strings.HasPrefix(path+":", bin+":") {
@@ -70,7 +70,7 @@ func setEnvironment(toolkit string, gpu GPU, alone bool) error {
 	}
 	// By UUID, as CUDA numbers GPUs of different models by their speed. A single
 	// GPU needs no choice; a choice among several was not run.
-	if !alone {
+	if !only {
 		set["CUDA_VISIBLE_DEVICES"] = gpu.UUID
 	}
 	for name, value := range set {

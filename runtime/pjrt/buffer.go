@@ -41,7 +41,9 @@ func (t Type) Size() int {
 // Buffer is an array on the device.
 type Buffer struct{ *object }
 
-func (c *Client) newBuffer(h handle) *Buffer { return &Buffer{c.keep("buffer", bufferDestroy, h)} }
+func (c *Client) newBuffer(h handle) *Buffer {
+	return &Buffer{c.keep(&object{kind: "buffer", destroy: bufferDestroy, handle: h})}
+}
 
 // Upload copies an array, dense and row-major, to the device. The caller may
 // change data when Upload returns; the plugin copies them first, so that large

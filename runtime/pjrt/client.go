@@ -112,10 +112,10 @@ func (c *Client) use(f func() error) error {
 	return f()
 }
 
-// keep makes an object of a handle. The client must be in use, or one of its
-// objects, so that it cannot be closed before.
-func (c *Client) keep(kind string, destroy function, h handle) *object {
-	o := &object{client: c, kind: kind, destroy: destroy, handle: h}
+// keep adds an object to the open objects. The client must be in use, or one
+// of its objects, so that it cannot be closed before.
+func (c *Client) keep(o *object) *object {
+	o.client = c
 	c.mu.Lock()
 	c.open[o] = struct{}{}
 	c.mu.Unlock()

@@ -11,9 +11,7 @@ type Event struct{ *object }
 
 // newEvent makes an event, which keeps the memory of its copy.
 func (c *Client) newEvent(h handle, memory []byte) *Event {
-	e := &Event{c.keep("event", eventDestroy, h)}
-	e.memory = memory
-	return e
+	return &Event{c.keep(&object{kind: "event", destroy: eventDestroy, handle: h, memory: memory})}
 }
 
 // Wait waits until the event is ready, closes it, and returns the error of the

@@ -47,7 +47,7 @@ func (c *Client) load(what string, f func() (handle, error)) (*Executable, error
 		if err != nil {
 			return err
 		}
-		e = &Executable{object: c.keep("executable", loadedDestroy, loaded)}
+		e = &Executable{object: c.keep(&object{kind: "executable", destroy: loadedDestroy, handle: loaded})}
 		return e.inner(func(inner handle) error {
 			args := resultArgs{object: inner}
 			err := call(c.plugin, executableNumOutputs, &args)
@@ -119,23 +119,41 @@ func (e *Executable) Memory() (m ProgramMemory, err error) {
 // of another run before they are computed. An error of the run, such as
 // ResourceExhausted, is the outputs': Buffer.Wait and downloads return it.
 // Arguments that the program donates are consumed, and still have to be closed.
-func (e *Executable) Execute(arguments ...*Buffer) (outputs []*Buffer, err error) {
-	c := e.client
-	in, out := make([]handle, len(arguments)), make([]handle, e.outputs)
+func (e *Executable) Execute(arguments ...*Buffer) ([]*Buffer, error) {
+	in := make([]handle, len(arguments))
+	lent := 0
+	var outputs []*Buffer
+	var err error
 	for i, b := range arguments {
-		if b == nil {
-			return nil, fmt.Errorf("argument %d of the run is nil", i)
+		if in[i], err = e.lendArgument(b); err != nil {
+			err = fmt.Errorf("argument %d of the run: %w", i, err)
+			break
 		}
-		h, err := b.use()
-		if err != nil {
-			return nil, fmt.Errorf("argument %d of the run: %w", i, err)
-		}
-		defer func() { err = errors.Join(err, b.release()) }()
-		if b.client != c {
-			return nil, fmt.Errorf("argument %d of the run belongs to another client", i)
-		}
-		in[i] = h
+		lent++
 	}
+	if err == nil {
+		outputs, err = e.start(in)
+	}
+	for _, b := range arguments[:lent] {
+		if released := b.release(); released != nil {
+			err = errors.Join(err, released)
+		}
+	}
+	return outputs, err
+}
+
+func (e *Executable) lendArgument(b *Buffer) (handle, error) {
+	switch {
+	case b == nil:
+		return 0, errors.New("it is nil")
+	case b.client != e.client:
+		return 0, errors.New("it belongs to another client")
+	}
+	return b.use()
+}
+
+func (e *Executable) start(in []handle) (outputs []*Buffer, err error) {
+	c, out := e.client, make([]handle, e.outputs)
 	options := &executeOptions{}
 	options.size = unsafe.Sizeof(*options)
 	err = e.lend(func(h handle) error {
@@ -148,8 +166,9 @@ func (e *Executable) Execute(arguments ...*Buffer) (outputs []*Buffer, err error
 		if err := call(c.plugin, loadedExecute, &args); err != nil {
 			return fmt.Errorf("start a run: %w", err)
 		}
-		for _, b := range out {
-			outputs = append(outputs, c.newBuffer(b))
+		outputs = make([]*Buffer, len(out))
+		for i, b := range out {
+			outputs[i] = c.newBuffer(b)
 		}
 		return nil
 	})

@@ -1,7 +1,10 @@
 package pjrt
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"syscall"
@@ -13,11 +16,7 @@ import (
 func litter(size int) {
 	runtime.GC()
 	for range 64 {
-		b := make([]byte, size)
-		for i := range b {
-			b[i] = 0xaa
-		}
-		runtime.KeepAlive(b)
+		runtime.KeepAlive(bytes.Repeat([]byte{0xaa}, size))
 	}
 }
 
@@ -27,7 +26,7 @@ func TestCopiesKeepTheirMemory(t *testing.T) {
 	c := startClient(t, Options{})
 	const size = 64 << 10
 	want := slices.Repeat([]byte{7}, size)
-	for range 50 {
+	for range 20 {
 		b, done := func() (*Buffer, *Event) {
 			b, done, err := c.BeginUpload(U8, []int64{size}, slices.Clone(want))
 			if err != nil {
@@ -149,6 +148,36 @@ func TestSizesAreChecked(t *testing.T) {
 	}
 }
 
+// TestFreedMemoryIsUnmapped frees more memory than a process without it may have.
+func TestFreedMemoryIsUnmapped(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("pinned memory is for Linux only")
+	}
+	c := startClient(t, Options{})
+	mapped := func() (pages int) {
+		t.Helper()
+		text, err := os.ReadFile("/proc/self/statm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Sscan(string(text), &pages); err != nil {
+			t.Fatal(err)
+		}
+		return pages
+	}
+	before := mapped()
+	for range 40 {
+		if err := c.FreePinned(must(c.Pinned(256 << 20))(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.Pinned(1 << 30))(t) // freed with the client
+	closeAll(t, c)
+	if grown := (mapped() - before) * os.Getpagesize(); grown > 768<<20 {
+		t.Errorf("%d bytes stay mapped", grown)
+	}
+}
+
 func TestPinnedMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("pinned memory is for Linux only")
@@ -163,6 +192,7 @@ func TestPinnedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wants(t, c.FreePinned(arena), "a copy uses the memory")
 	if err := errors.Join(done.Wait(), b.Download(arena[16:24])); err != nil || !slices.Equal(arena[16:24], floats(1, 2)) {
 		t.Errorf("got %v, %v", arena[16:24], err)
 	}

@@ -23,9 +23,6 @@ type object struct {
 
 // use lends the handle to a call, which calls release afterwards.
 func (o *object) use() (handle, error) {
-	if o == nil {
-		return 0, errors.New("no object is given")
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {

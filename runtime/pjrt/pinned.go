@@ -3,6 +3,7 @@ package pjrt
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 )
 
 // region is memory that the device knows.
@@ -28,14 +29,15 @@ func (c *Client) Pinned(n int) ([]byte, error) {
 	return data, nil
 }
 
-// FreePinned frees memory of Pinned before the client ends. No copy may use it.
+// FreePinned frees memory of Pinned before the client ends. Events of copies that use
+// the memory must be over.
 func (c *Client) FreePinned(data []byte) error { return c.unpin(data, true) }
 
 // Pin makes memory known to the device. It must stay where it is until Unpin: a
 // mapped file, and not Go's heap.
 func (c *Client) Pin(data []byte) error { return c.pin(region{data, false}) }
 
-// Unpin undoes Pin. No copy may use the memory.
+// Unpin undoes Pin. Events of copies that use the memory must be over.
 func (c *Client) Unpin(data []byte) error { return c.unpin(data, false) }
 
 func (c *Client) pin(r region) error {
@@ -68,18 +70,37 @@ func (c *Client) unpin(data []byte, ours bool) error {
 		return errors.New("no memory is given to unpin")
 	}
 	return c.use(func() error {
-		c.mu.Lock()
-		r, pinned := c.pinned[&data[0]]
-		pinned = pinned && r.ours == ours
-		if pinned {
-			delete(c.pinned, &data[0])
-		}
-		c.mu.Unlock()
-		if !pinned {
-			return errors.New("the memory is not pinned")
+		r, err := c.takePinned(&data[0], ours)
+		if err != nil {
+			return err
 		}
 		return c.free(r)
 	})
+}
+
+// takePinned removes a region from the list, unless a copy uses it.
+func (c *Client) takePinned(at *byte, ours bool) (region, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.pinned[at]
+	if !ok || r.ours != ours {
+		return region{}, errors.New("the memory is not pinned")
+	}
+	for o := range c.open {
+		if overlaps(o.memory, r.data) {
+			return region{}, errors.New("a copy uses the memory: its event is open")
+		}
+	}
+	delete(c.pinned, at)
+	return r, nil
+}
+
+func overlaps(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	start, other := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return start < other+uintptr(len(b)) && other < start+uintptr(len(a))
 }
 
 // free makes the device forget a region, and unmaps it where Pinned mapped it.

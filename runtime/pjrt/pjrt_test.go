@@ -173,8 +173,13 @@ func TestErrorsHaveCodes(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Code != InvalidArgument {
 		t.Errorf("got %v, want code %d", err, InvalidArgument)
 	}
+	other := startClient(t, Options{})
+	foreign := must(other.Upload(F32, []int64{1}, floats(1)))(t)
+	_, err = add.Execute(a, foreign)
+	wants(t, err, "argument 1 of the run: it belongs to another client")
+	closeAll(t, foreign)
 	_, err = add.Execute(a, nil)
-	wants(t, err, "argument 1 of the run is nil")
+	wants(t, err, "argument 1 of the run: it is nil")
 
 	// Out of memory of a run is an error of its outputs, and of all that is
 	// computed from them.

@@ -86,7 +86,6 @@ type program struct {
 	codeLength   uintptr
 	format       unsafe.Pointer
 	formatLength uintptr
-	spare        [spare]byte
 }
 
 type compileArgs struct {

@@ -29,10 +29,14 @@ func Build(t testing.TB) string {
 }
 
 // BuildLibrary writes a library at path in place of cuDNN: its
-// cudnnGetVersion returns 91900.
-func BuildLibrary(t testing.TB, path string) {
+// cudnnGetVersion returns 91900. Flags are gcc's.
+func BuildLibrary(t testing.TB, path string, flags ...string) {
 	t.Helper()
-	write(t, path, library)
+	if len(flags) == 0 {
+		write(t, path, library)
+		return
+	}
+	write(t, path, func() ([]byte, error) { return compile("library.c", flags...) })
 }
 
 func write(t testing.TB, path string, compiled func() ([]byte, error)) {
@@ -51,7 +55,7 @@ func write(t testing.TB, path string, compiled func() ([]byte, error)) {
 
 // compile compiles one of the sources. Tests are built without the folder that
 // they came from, so that the sources travel in the binary.
-func compile(source string) ([]byte, error) {
+func compile(source string, flags ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "pjrttest")
 	if err != nil {
 		return nil, err
@@ -61,8 +65,9 @@ func compile(source string) ([]byte, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, "compiled.so")
-	build := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-Wno-unused-value", "-O1", "-fPIC", "-shared", "-pthread",
-		"-o", path, filepath.Join(dir, "testdata", source), "-lm", "-ldl")
+	arguments := []string{"-Wall", "-Wextra", "-Werror", "-Wno-unused-value", "-O1", "-fPIC", "-shared", "-pthread",
+		"-o", path, filepath.Join(dir, "testdata", source), "-lm", "-ldl"}
+	build := exec.Command("gcc", append(arguments, flags...)...)
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the double of a PJRT plugin: %w\n%s", err, out)
 	}
