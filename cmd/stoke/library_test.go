@@ -102,6 +102,7 @@ module "run" {
 		`push = null`:                                           "Pods need an image: give push",
 		`coordinator = { storage_class = "fast" }`:              "give storage, too",
 		`parameter_server = { replicas = 0 }`:                   "parameter_server.replicas is at least 1",
+		`worker = { gpus = 1 }`:                                 "Workers with GPUs need libraries: give base",
 		`worker = { replicas = 0 }`:                             "1 <= worker.min_replicas <= worker.replicas",
 		`worker = { replicas = 2, min_replicas = 3 }`:           "1 <= worker.min_replicas <= worker.replicas",
 		`worker = { replicas = 2, high_priority_replicas = 3 }`: "how many of worker.replicas",

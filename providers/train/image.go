@@ -22,6 +22,9 @@ type imageModel struct {
 	Base         types.String   `tfsdk:"base"`
 	Platform     types.String   `tfsdk:"platform"`
 	Trainer      types.String   `tfsdk:"trainer"`
+	GPU          types.Bool     `tfsdk:"gpu"`
+	GPUTrainer   types.String   `tfsdk:"gpu_trainer"`
+	GPUFiles     types.String   `tfsdk:"gpu_files"`
 	Files        types.Map      `tfsdk:"files"`
 	Wheels       types.String   `tfsdk:"wheels"`
 	Python       types.String   `tfsdk:"python"`
@@ -90,9 +93,14 @@ func imageArguments() map[string]schema.Attribute {
 		return schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: description}
 	}
 	return map[string]schema.Attribute{
-		"base":              text("Image to build on, by tag or by digest, such as python:3.12-slim. Default: none."),
-		"platform":          preset(image.DefaultPlatform, "What the image is for: linux/amd64 or linux/arm64."),
-		"trainer":           text("Path of a stoke-trainer for `platform` that needs no libraries. Default: the provider's. It lies in the image at " + image.TrainerPath + "."),
+		"base":     text("Image to build on, by tag or by digest, such as python:3.12-slim. Default: none."),
+		"platform": preset(image.DefaultPlatform, "What the image is for: linux/amd64 or linux/arm64."),
+		"trainer":  text("Path of a stoke-trainer for `platform` that needs no libraries. Default: the provider's. It lies in the image at " + image.TrainerPath + "."),
+		"gpu": schema.BoolAttribute{Optional: true, Description: "Whether workers with GPUs run in the image: " +
+			"stoke-trainer-gpu is then at " + image.GPUTrainerPath + ", and `base` needs glibc and libstdc++. Default: false."},
+		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: the provider's."),
+		"gpu_files": text("With `gpu`: folder of XLA's plugin, CUDA's libraries, ptxas and libdevice.10.bc, " +
+			"which becomes " + image.GPUFolder + ". Default: none; the base or `wheels` have them."),
 		"files":             textMap("Path in the image, and the file or folder of this machine that goes there. Files belong to root and can be read by everybody; of their modes only whether they can be executed counts. Links may not lead out of their folder."),
 		"wheels":            text("Folder of Python wheels (*.whl), as `pip download --only-binary=:all:` fills it. They are checked against their own hashes and unpacked."),
 		"python":            text("Python of the base image, such as 3.12; needed with `wheels`."),

@@ -97,7 +97,7 @@ func (s *settings) publish(ctx context.Context, m *imageModel) (done bool, rec i
 	if err != nil {
 		return fail(mistaken(path.Root("files"), "Image cannot be built", err))
 	}
-	if failed := s.equip(ctx, &spec); failed != nil {
+	if failed := s.equip(ctx, m, &spec); failed != nil {
 		return fail(failed)
 	}
 	if failed := s.fixBase(ctx, m); failed != nil {

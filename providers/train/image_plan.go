@@ -144,7 +144,7 @@ func (p *imagePlanning) run(ctx context.Context) {
 		p.resp.Diagnostics.Append(mistaken(path.Root("files"), "Image cannot be built", err))
 		return
 	}
-	if failed := p.settings.equip(ctx, &spec); failed != nil {
+	if failed := p.settings.equip(ctx, p.plan, &spec); failed != nil {
 		p.resp.Diagnostics.Append(failed)
 		return
 	}
@@ -207,6 +207,10 @@ func (p *imagePlanning) contents(ctx context.Context, spec image.Spec, known boo
 		return
 	}
 	defer c.Close()
+	if missing := c.MissingGPUFiles(); len(missing) > 0 {
+		note(ctx, p.resp, path.Root("gpu"), providers.NoteFact, "GPUs also need "+strings.Join(missing, ", ")+
+			": none of the image's own files, so that the base must have them")
+	}
 	if !known {
 		p.unknown(ctx, c)
 		return

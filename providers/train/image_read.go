@@ -157,7 +157,7 @@ func (s *settings) rebuilt(ctx context.Context, m *imageModel, rec *imageRecord)
 		return
 	}
 	spec, err := m.spec()
-	if err != nil || s.equip(ctx, &spec) != nil {
+	if err != nil || s.equip(ctx, m, &spec) != nil {
 		return // the plan says so, with the configuration's line
 	}
 	c, err := image.Collect(spec)

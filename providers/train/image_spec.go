@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -28,7 +30,7 @@ func mistaken(at path.Path, summary string, err error) diag.Diagnostic {
 		return diag.NewAttributeErrorDiagnostic(at, summary, strings.TrimRight(err.Error(), ".")+".")
 	}
 	at = path.Root(m.Argument)
-	if m.Key != "" && m.Argument != "trainer" {
+	if m.Key != "" && slices.Contains([]string{"files", "environment", "labels"}, m.Argument) {
 		at = at.AtMapKey(m.Key)
 	}
 	return diag.NewAttributeErrorDiagnostic(at, m.Summary, m.Detail)
@@ -36,7 +38,7 @@ func mistaken(at path.Path, summary string, err error) diag.Diagnostic {
 
 // inputs are the arguments that the image depends on.
 func (m *imageModel) inputs() []attr.Value {
-	return []attr.Value{m.Base, m.Platform, m.Trainer, m.Files, m.Wheels, m.Python, m.SitePackages,
+	return []attr.Value{m.Base, m.Platform, m.Trainer, m.GPU, m.GPUTrainer, m.GPUFiles, m.Files, m.Wheels, m.Python, m.SitePackages,
 		m.Environment, m.WorkingDir, m.Entrypoint, m.Command, m.User, m.Labels}
 }
 
@@ -84,12 +86,36 @@ func (m *imageModel) spec() (s image.Spec, err error) {
 	if s.Trainer, err = localPath(m.Trainer.ValueString()); err != nil {
 		return s, &image.Mistake{Argument: "trainer", Summary: "Path cannot be resolved", Detail: err.Error() + "."}
 	}
+	if s.GPUFiles, err = localPath(m.GPUFiles.ValueString()); err != nil {
+		return s, &image.Mistake{Argument: "gpu_files", Summary: "Path cannot be resolved", Detail: err.Error() + "."}
+	}
+	if s.GPUTrainer, err = localPath(m.GPUTrainer.ValueString()); err != nil {
+		return s, &image.Mistake{Argument: "gpu_trainer", Summary: "Path cannot be resolved", Detail: err.Error() + "."}
+	}
+	if err := m.checkGPU(); err != nil {
+		return s, err
+	}
 	for to, from := range s.Files {
 		if s.Files[to], err = localPath(from); err != nil {
 			return s, &image.Mistake{Argument: "files", Key: to, Summary: "Path cannot be resolved", Detail: err.Error() + "."}
 		}
 	}
 	return s, s.Check()
+}
+
+// checkGPU reports arguments of GPUs in an image without GPUs, and a GPU image without
+// a base.
+func (m *imageModel) checkGPU() error {
+	for name, given := range map[string]types.String{"gpu_trainer": m.GPUTrainer, "gpu_files": m.GPUFiles} {
+		if !m.GPU.ValueBool() && !given.IsNull() {
+			return &image.Mistake{Argument: name, Summary: "Argument " + name + " has no use",
+				Detail: "It is for workers with GPUs. Remove it, or set gpu = true."}
+		}
+	}
+	if m.GPU.ValueBool() && m.Base.IsNull() {
+		return image.NoBase()
+	}
+	return nil
 }
 
 // localPath makes a path absolute; "" stays.
@@ -128,8 +154,8 @@ func wordsOf(l types.List) []string {
 	return all
 }
 
-// equip finds the trainer that goes into the image and its version.
-func (s *settings) equip(ctx context.Context, spec *image.Spec) diag.Diagnostic {
+// equip finds the trainers that become part of the image, and their version.
+func (s *settings) equip(ctx context.Context, m *imageModel, spec *image.Spec) diag.Diagnostic {
 	if spec.Trainer == "" {
 		t, missing := s.trainer()
 		if missing != nil {
@@ -145,11 +171,35 @@ func (s *settings) equip(ctx context.Context, spec *image.Spec) diag.Diagnostic 
 	}
 	version, err := s.trainerVersion(ctx, trainer(spec.Trainer), spec.Platform.OS, spec.Platform.Architecture)
 	if err != nil {
-		return diag.NewAttributeErrorDiagnostic(path.Root("trainer"), "The trainer is of another version",
-			fmt.Sprintf("%s: %s. Build both from the same sources.", spec.Trainer, err))
+		return otherVersion("trainer", spec.Trainer, err)
 	}
 	spec.TrainerVersion = version
+	if m.GPU.ValueBool() {
+		return s.equipGPU(ctx, spec)
+	}
 	return nil
+}
+
+// equipGPU finds the trainer with the engine of GPUs that becomes part of the image.
+func (s *settings) equipGPU(ctx context.Context, spec *image.Spec) diag.Diagnostic {
+	t, err := findProgram(gpuTrainerName, cmp.Or(spec.GPUTrainer, s.givenGPU), filepath.Dir(spec.Trainer))
+	if err != nil {
+		return diag.NewAttributeErrorDiagnostic(path.Root("gpu_trainer"), gpuTrainerName+" was not found",
+			fmt.Sprintf("Build it with `make trainer-gpu` next to %s, or name it with gpu_trainer = \"…\": %s.", spec.Trainer, err))
+	}
+	spec.GPUTrainer = string(t)
+	if err := image.CheckGPUTrainer(spec.GPUTrainer, spec.Platform); err != nil {
+		return mistaken(path.Root("gpu_trainer"), "The trainer cannot be used", err)
+	}
+	if _, err := s.trainerVersion(ctx, t, spec.Platform.OS, spec.Platform.Architecture); err != nil {
+		return otherVersion("gpu_trainer", spec.GPUTrainer, err)
+	}
+	return nil
+}
+
+func otherVersion(argument, name string, err error) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root(argument), "The trainer is of another version",
+		fmt.Sprintf("%s: %s. Build both from the same sources.", name, err))
 }
 
 // undated is the version of a trainer that was built without one.

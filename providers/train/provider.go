@@ -71,7 +71,7 @@ func (p *trainProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Description: "Path of stoke-trainer. Default: beside the stoke binary, else in $PATH.",
 			},
 			"gpu_trainer": schema.StringAttribute{
-				Optional:    true,
+				Optional: true,
 				Description: "Path of stoke-trainer-gpu, for workers with GPUs on this machine. " +
 					"Default: next to stoke-trainer or stoke, else in $PATH.",
 			},

@@ -33,7 +33,7 @@ type Config struct {
 
 // Device is one device of an engine.
 type Device struct {
-	Index  int    `json:"index"`            // among the devices that this process sees, from 0
+	Index  int    `json:"index"`            // by which Options.Device names it
 	Name   string `json:"name,omitempty"`   // such as NVIDIA H200
 	UUID   string `json:"uuid,omitempty"`   // the same in all processes of the machine
 	Memory int64  `json:"memory,omitempty"` // bytes; 0 = not known

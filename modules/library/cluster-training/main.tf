@@ -44,7 +44,11 @@ locals {
 
 resource "train_image" "this" {
   files             = { for name in ["manifest.json", "train.rio", "test.rio"] : "/data/${name}" => "${local.dataset}/${name}" }
+  base              = var.base
   trainer           = var.trainer
+  gpu               = coalesce(var.worker.gpus, 0) > 0 ? true : null
+  gpu_trainer       = var.gpu_trainer
+  gpu_files         = var.gpu_files
   platform          = var.platform
   push              = var.push
   tarball           = var.tarball
@@ -61,6 +65,7 @@ resource "train_experiment" "this" {
   dataset            = train_dataset.this.uri
   dataset_path       = "/data"
   hyperparameters    = var.hyperparameters
+  compute_type       = var.compute_type
   volumes            = var.volumes
   deadline           = var.deadline
   wait               = var.wait

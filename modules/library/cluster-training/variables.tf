@@ -121,6 +121,35 @@ variable "trainer" {
   default     = null
 }
 
+variable "base" {
+  description = "Base of the image; with worker.gpus one with glibc, such as debian:13-slim. Default: none."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.base != null || coalesce(var.worker.gpus, 0) == 0
+    error_message = "Workers with GPUs need libraries: give base, such as debian:13-slim."
+  }
+}
+
+variable "gpu_trainer" {
+  description = "With worker.gpus: path of a stoke-trainer-gpu for the platform. Default: the one next to stoke."
+  type        = string
+  default     = null
+}
+
+variable "gpu_files" {
+  description = "With worker.gpus: folder of XLA's plugin, CUDA's libraries, ptxas and libdevice.10.bc. Default: the base has them."
+  type        = string
+  default     = null
+}
+
+variable "compute_type" {
+  description = "Type of products and convolutions: f32, tf32 or bf16. Default: tf32 on GPUs, else f32."
+  type        = string
+  default     = null
+}
+
 variable "platform" {
   description = "What the nodes are: linux/amd64 or linux/arm64."
   type        = string

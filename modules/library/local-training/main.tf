@@ -27,6 +27,7 @@ resource "train_experiment" "this" {
   model           = var.model
   dataset         = train_dataset.this.uri
   hyperparameters = var.hyperparameters
+  compute_type    = var.compute_type
   deadline        = var.deadline
   wait            = var.wait
 
@@ -36,6 +37,7 @@ resource "train_experiment" "this" {
 
   worker {
     replicas = var.workers
+    gpus     = var.gpus
     threads  = var.threads
   }
 

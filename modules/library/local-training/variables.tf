@@ -63,6 +63,18 @@ variable "hyperparameters" {
   nullable = false
 }
 
+variable "gpus" {
+  description = "GPUs of each worker: 0 or 1. Default: 0."
+  type        = number
+  default     = null
+}
+
+variable "compute_type" {
+  description = "Type of products and convolutions: f32, tf32 or bf16. Default: tf32 on GPUs, else f32."
+  type        = string
+  default     = null
+}
+
 variable "workers" {
   description = "Processes that compute gradients. Can change while the run lives."
   type        = number

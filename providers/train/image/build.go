@@ -25,6 +25,9 @@ type Built struct {
 // Build puts the image together on a base, which is nil for none. All files are
 // read, and none is kept: layers are written anew whenever they are read.
 func (c *Contents) Build(ctx context.Context, base v1.Image) (*Built, error) {
+	if err := c.checkBase(ctx, base); err != nil {
+		return nil, err
+	}
 	sums, err := c.Sums(ctx)
 	if err != nil {
 		return nil, err
@@ -87,7 +90,7 @@ func (c *Contents) layers(ctx context.Context, img v1.Image, kind types.MediaTyp
 	for _, add := range []struct {
 		what    string
 		entries []entry
-	}{{"python wheels", wheels}, {"stoke-trainer", trainer}, {"files", c.files}} {
+	}{{"python wheels", wheels}, {"files for GPUs", c.gpu}, {"stoke-trainer", trainer}, {"files", c.files}} {
 		if len(add.entries) == 0 {
 			continue
 		}
@@ -110,7 +113,7 @@ func (s *Spec) configure(to *v1.ConfigFile) {
 	to.OS, to.Architecture = s.Platform.OS, s.Platform.Architecture // a base's variant stays
 	c := &to.Config
 	c.ExposedPorts = nil // of the base's program, which is not started
-	c.Env = s.environment(c.Env)
+	c.Env = s.environment(s.gpuEnvironment(c.Env))
 	c.Entrypoint, c.Cmd = s.Entrypoint, s.Command
 	if s.Entrypoint == nil {
 		c.Entrypoint = []string{TrainerPath}

@@ -21,6 +21,7 @@ type Contents struct {
 	spec    Spec
 	wheels  []*wheel
 	trainer []entry
+	gpu     []entry // files of CUDA
 	files   []entry
 }
 
@@ -48,6 +49,9 @@ func (c *Contents) collect() (err error) {
 	if err := CheckTrainer(c.spec.Trainer, c.spec.Platform); err != nil {
 		return err
 	}
+	if err := c.collectGPU(); err != nil {
+		return err
+	}
 	for _, to := range sortedKeys(c.spec.Files) {
 		found, err := tree("files", to, c.spec.Files[to])
 		if err != nil {
@@ -65,7 +69,7 @@ func (c *Contents) collect() (err error) {
 
 // all are the entries of all layers.
 func (c *Contents) all() []entry {
-	all := slices.Concat(c.trainer, c.files)
+	all := slices.Concat(c.trainer, c.gpu, c.files)
 	for _, w := range c.wheels {
 		all = append(all, w.entries...)
 	}
@@ -125,7 +129,7 @@ func (c *Contents) Fingerprint(base string) (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(h, "1 %s %q\n", text, base) // 1: how images are put together
-	for _, list := range [][]entry{c.trainer, c.files} {
+	for _, list := range [][]entry{c.trainer, c.gpu, c.files} {
 		for i := range list {
 			e := &list[i]
 			fmt.Fprintf(h, "%q %q %c %o %q %s\n", e.name, e.from, e.kind, e.mode, e.link, e.stamp)
@@ -142,7 +146,7 @@ func (c *Contents) Fingerprint(base string) (string, error) {
 // checked against their own lists of hashes.
 func (c *Contents) Sums(ctx context.Context) (map[string]string, error) {
 	sums := make(map[string]string, len(c.files)+len(c.wheels)+1)
-	for _, list := range [][]entry{c.trainer, c.files} {
+	for _, list := range [][]entry{c.trainer, c.gpu, c.files} {
 		for i := range list {
 			e := &list[i]
 			if err := e.hash(ctx); err != nil {

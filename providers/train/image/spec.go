@@ -31,6 +31,8 @@ type Spec struct {
 	Platform       v1.Platform
 	Trainer        string            // path of the binary on this machine
 	TrainerVersion string            // as its label says
+	GPUTrainer     string            `json:",omitempty"` // path of the trainer with the engine of GPUs; "" for an image without it
+	GPUFiles       string            `json:",omitempty"` // folder that becomes GPUFolder; "" for none
 	Files          map[string]string // path in the image → file or folder here
 	Wheels         string            // folder of *.whl; "" for none
 	Python         string            // version of the image's Python, such as 3.12

@@ -145,8 +145,10 @@ var (
 	allowedNames = []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
 		"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK", "GORACE", "GOCOVERDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"VIRTUAL_ENV", "CONDA_PREFIX", "STOKE_PTXAS", "STOKE_LIBDEVICE", // files of CUDA
 	}
-	allowedPrefixes = []string{"LC_", "XDG_", "CUDA_", "NVIDIA_", "NCCL_", "XLA_", "OMP_", "OPENBLAS_", "MKL_"}
+	allowedPrefixes = []string{"LC_", "XDG_", "CUDA_", "NVIDIA_", "NCCL_", "XLA_", "TF_CPP_", "OMP_", "OPENBLAS_", "MKL_",
+		"STOKE_XLA_", "STOKE_CUDA_", "STOKE_GPU_"}
 )
 
 // allowed tells the variables that a run gets of our environment.

@@ -105,7 +105,8 @@ func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
 	for _, name := range []string{"TF_VAR_secret", "STOKE_PLAN_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "GOPROXY", "PATHS"} {
 		t.Setenv(name, "hunter2")
 	}
-	for _, name := range []string{"GOMAXPROCS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LC_ALL"} {
+	for _, name := range []string{"GOMAXPROCS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LC_ALL", "VIRTUAL_ENV",
+		"STOKE_XLA_PLUGIN", "STOKE_XLA_CACHE", "STOKE_CUDA_LIBRARIES", "STOKE_PTXAS", "STOKE_LIBDEVICE", "STOKE_GPU_MEMORY_FRACTION"} {
 		t.Setenv(name, "7")
 	}
 	p, id, f := made(t, "op")
@@ -128,7 +129,9 @@ func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
 	if strings.Contains(environment, "hunter2") {
 		t.Errorf("secrets reach a process that outlives us:\n%s", environment)
 	}
-	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=7", "OMP_NUM_THREADS=7", "CUDA_VISIBLE_DEVICES=7", "LD_LIBRARY_PATH=7", "LC_ALL=7"} {
+	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=7", "OMP_NUM_THREADS=7", "CUDA_VISIBLE_DEVICES=7", "LD_LIBRARY_PATH=7", "LC_ALL=7",
+		"VIRTUAL_ENV=7", "STOKE_XLA_PLUGIN=7", "STOKE_XLA_CACHE=7", "STOKE_CUDA_LIBRARIES=7", "STOKE_PTXAS=7", "STOKE_LIBDEVICE=7",
+		"STOKE_GPU_MEMORY_FRACTION=7"} {
 		if !strings.Contains(environment, want) {
 			t.Errorf("%s does not reach the run", want)
 		}
