@@ -36,6 +36,11 @@ func TestGatherBatch(t *testing.T) {
 %i = stablehlo.constant dense<[[2, 0], [1, 9]]> : tensor<2x2xi32>
 %b = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<operand_batching_dims = [0], start_indices_batching_dims = [1], collapsed_slice_dims = [1], start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>}> : (tensor<2x3xui64>, tensor<2x2xi32>) -> tensor<2x2xui64>
 return %b : tensor<2x2xui64>`), 0, bits("ui64", []int{2, 2}, 3, 4, 2, 6))
+	// The dimension of the index vector before the batching dimension.
+	equal(t, evaluate(t, `%a = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>
+%i = stablehlo.constant dense<[[2, 1]]> : tensor<1x2xi32>
+%b = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<operand_batching_dims = [0], start_indices_batching_dims = [1], collapsed_slice_dims = [1], start_index_map = [1]>, slice_sizes = array<i64: 1, 1>}> : (tensor<2x3xi32>, tensor<1x2xi32>) -> tensor<2xi32>
+return %b : tensor<2xi32>`), 0, vector("i32", 3, 5))
 }
 
 const adds = `({
