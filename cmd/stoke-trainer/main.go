@@ -43,7 +43,7 @@ func command() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(superviseCommand(), coordinatorCommand(), serverCommand(), workerCommand(),
+	root.AddCommand(superviseCommand(), coordinatorCommand(), serverCommand(), workerCommand(), benchCommand(),
 		certificateCommand(), datasetCommand(), modelCommand(), enginesCommand(), installCommand(), versionCommand())
 	markUsageErrors(root)
 	return root
