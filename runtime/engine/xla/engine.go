@@ -51,8 +51,9 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 	}
 	r := &replica{
 		maker: e, options: o,
-		source: source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers},
-		vector: make([]float32, model.Length(vars)),
+		source:  source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers},
+		vector:  make([]float32, model.Length(vars)),
+		written: make(map[string]Program),
 	}
 	bytes := 0
 	for _, t := range r.inputs(true) {
@@ -65,14 +66,38 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 		return nil, err
 	}
 	r.stale = true
-	return r, r.prepare()
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-// compile returns a program, compiled once for all replicas of the device.
-func (r *replica) compile(text string, err error) (Program, error) {
+// program returns the program of a name, whose text is written once for each replica.
+func (r *replica) program(name string, text func() (string, error)) (Program, error) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if p := r.written[name]; p != nil {
+		return p, nil
+	}
+	t, err := text()
 	if err != nil {
 		return nil, err
 	}
+	p, err := r.compile(t)
+	if err != nil {
+		return nil, err
+	}
+	r.written[name] = p
+	return p, nil
+}
+
+// step returns the program for count micro-batches.
+func (r *replica) step(count int) (Program, error) {
+	return r.program(fmt.Sprint("step ", count), func() (string, error) { return r.source.step(count) })
+}
+
+// compile returns a program, compiled once for all replicas of the device.
+func (r *replica) compile(text string) (Program, error) {
 	var flags map[string]any
 	if r.options.Deterministic {
 		flags = map[string]any{"xla_gpu_deterministic_ops": true}

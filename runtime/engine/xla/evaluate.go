@@ -27,8 +27,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 		err = r.evaluateAll(ctx, batch, out)
 	}
 	if err != nil {
-		r.dropPass()
-		return engine.Result{}, fmt.Errorf("evaluate: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("evaluate: %w", r.fail(err))
 	}
 	if !p.Last {
 		return engine.Result{}, nil
@@ -36,14 +35,14 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 	stats, err := r.download(r.stats, r.source.stats(), nil)
 	r.stats = nil
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("evaluate: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("evaluate: %w", r.fail(err))
 	}
 	return r.finish(stats), nil
 }
 
 // evaluateAll evaluates a batch's micro-batches one by one.
 func (r *replica) evaluateAll(ctx context.Context, batch *staged, out []float32) error {
-	program, err := r.compile(r.evaluate())
+	program, err := r.program("evaluate", r.evaluate)
 	if err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func (r *replica) outputs() int {
 func (r *replica) evaluateOne(program Program, p piece, index int, out []float32) error {
 	inputs := p.inputs[:3] // without keys
 	if p.count > 1 {
-		cut, err := r.compile(r.extract(p.count), nil)
+		cut, err := r.program(fmt.Sprint("extract ", p.count), func() (string, error) { return r.extract(p.count), nil })
 		if err != nil {
 			return err
 		}
@@ -113,9 +112,5 @@ func (r *replica) uploadIndex(i int) (Buffer, error) {
 		return nil, err
 	}
 	binary.LittleEndian.PutUint32(memory, uint32(i))
-	b, err := r.device.Upload(stablehlo.I32, nil, memory, func() { r.host.give(memory) })
-	if err != nil {
-		r.host.give(memory)
-	}
-	return b, err
+	return r.device.Upload(stablehlo.I32, nil, memory, func() { r.host.give(memory) })
 }

@@ -38,7 +38,7 @@ func (r *replica) explain(err error) error {
 // fits returns about how many records would fit. A step needs memory in addition to its
 // arguments, which grows with the number of records.
 func (r *replica) fits() int {
-	p, err := r.compile(r.step(1))
+	p, err := r.step(1)
 	if err != nil {
 		return 0
 	}

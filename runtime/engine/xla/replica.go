@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/stokehq/stoke/runtime/engine"
@@ -38,17 +39,20 @@ type replica struct {
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
-	starts, splits, joins, packs Program
-	closed                       atomic.Bool
+	writing sync.Mutex         // of texts: Stage and Step may ask at the same time
+	written map[string]Program // by name
+
+	starts, splits, joins Program
+	closed                atomic.Bool
 }
 
 // prepare compiles what every use of the replica needs.
 func (r *replica) prepare() (err error) {
-	if _, err = r.compile(r.step(1)); err != nil {
+	if _, err = r.step(1); err != nil {
 		return err
 	}
 	for text, p := range map[string]*Program{r.begin(): &r.starts, r.split(): &r.splits, r.join(): &r.joins} {
-		if *p, err = r.compile(text, nil); err != nil {
+		if *p, err = r.compile(text); err != nil {
 			return err
 		}
 	}
@@ -141,7 +145,11 @@ func (r *replica) place(v []float32) ([]Buffer, error) {
 		return nil, err
 	}
 	all, err := r.splits.Run(flat)
-	return all, errors.Join(err, flat.Close())
+	if err = errors.Join(err, flat.Close()); err != nil {
+		closeAll(all)
+		return nil, err
+	}
+	return all, nil
 }
 
 // Step implements engine.Replica. LossScale is not needed: bf16 has the exponents of f32.
@@ -158,18 +166,25 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 		err = r.steps(ctx, batch)
 	}
 	if err != nil {
-		r.dropPass()
-		return engine.Result{}, fmt.Errorf("step: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("step: %w", r.fail(err))
 	}
 	if !p.Last {
 		return engine.Result{}, nil
 	}
 	result, err := r.endSteps(p)
-	r.dropPass()
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("step: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("step: %w", r.fail(err))
 	}
+	r.dropPass()
 	return result, nil
+}
+
+// fail ends the pass after an error. It may be a late one, of the copy of the variables to
+// the device: they are copied again.
+func (r *replica) fail(err error) error {
+	r.dropPass()
+	r.stale = r.stale || !r.ahead
+	return r.explain(err)
 }
 
 // take checks a call and brings the device's variables up to date.
@@ -216,7 +231,7 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		program, err := r.compile(r.step(p.count))
+		program, err := r.step(p.count)
 		if err != nil {
 			return err
 		}
@@ -265,13 +280,15 @@ func (r *replica) download(b Buffer, n int, into []float32) ([]float32, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	err = errors.Join(b.Download(memory), b.Close())
+	defer r.host.give(memory)
+	if err := errors.Join(b.Download(memory), b.Close()); err != nil {
+		return nil, err
+	}
 	if cap(into) < n {
 		into = make([]float32, n)
 	}
 	floats(memory, into[:n])
-	r.host.give(memory)
-	return into[:n], err
+	return into[:n], nil
 }
 
 // finish makes the result of a pass from its stats.

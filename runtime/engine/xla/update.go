@@ -36,21 +36,24 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 		scale = recipe.ClipScale(optimizer.SquaredNorm(sums, weight, r.vars))
 	}
 	kind := updateOf(recipe)
-	program, err := r.compile(r.source.updating(kind), nil)
+	program, err := r.program("update "+string(kind), func() (string, error) { return r.updating(kind), nil })
 	if err != nil {
 		return err
 	}
-	if err := r.load(); err != nil {
-		return err
+	if r.stale {
+		if err := errors.Join(r.load(), waitAll(r.variables)); err != nil {
+			r.stale = true
+			return err
+		}
 	}
 	if err := r.placeSlots(kind.slots()); err != nil {
 		return err
 	}
-	gradients, err := r.place(sums)
+	gradients, err := r.uploadFloats(sums)
 	if err != nil {
 		return err
 	}
-	defer closeAll(gradients)
+	defer gradients.Close()
 	numbers, err := r.uploadFloats(kind.numbers(recipe, weight, scale))
 	if err != nil {
 		return err
@@ -59,7 +62,7 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	for _, slot := range r.updated[:kind.slots()] {
 		arguments = append(arguments, slot...)
 	}
-	results, err := program.Run(append(append(arguments, gradients...), numbers)...)
+	results, err := program.Run(append(arguments, gradients, numbers)...)
 	if err = errors.Join(err, numbers.Close()); err != nil {
 		return err
 	}
@@ -71,12 +74,24 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	return nil
 }
 
+// waitAll waits for tensors before an update donates them: their late errors would become
+// errors of the parameters.
+func waitAll(buffers []Buffer) error {
+	for _, b := range buffers {
+		if err := b.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // placeSlots copies the slots to the device that are not there yet.
 func (r *replica) placeSlots(n int) error {
 	r.keepSlots(n)
 	for i := len(r.updated); i < len(r.slots); i++ {
 		slot, err := r.place(r.slots[i])
-		if err != nil {
+		if err = errors.Join(err, waitAll(slot)); err != nil {
+			closeAll(slot)
 			return err
 		}
 		r.updated = append(r.updated, slot)
@@ -93,17 +108,16 @@ func (r *replica) dropUpdated() {
 }
 
 // fetch copies parameters and slots from the device that were updated there.
-func (r *replica) fetch() (err error) {
+func (r *replica) fetch() error {
 	if !r.ahead {
 		return nil
 	}
-	if r.packs == nil {
-		if r.packs, err = r.compile(r.pack(), nil); err != nil {
-			return err
-		}
+	pack, err := r.program("pack", func() (string, error) { return r.pack(), nil })
+	if err != nil {
+		return err
 	}
 	for i, from := range append([][]Buffer{r.variables}, r.updated...) {
-		flat, err := r.packs.Run(from...)
+		flat, err := pack.Run(from...)
 		if err != nil {
 			return r.explain(err)
 		}
@@ -202,7 +216,9 @@ func (k updateKind) numbers(r optimizer.Recipe, weight, scale float64) []float32
 	return n
 }
 
-// updating is (variables, slots, sums, numbers) → (variables, slots).
+// updating is (variables, slots, vector of sums, numbers) → (variables, slots). The sums
+// are taken apart here: a run before this one could fail late, when the variables have
+// been donated already.
 func (s *source) updating(k updateKind) string {
 	f := stablehlo.New(s.precision)
 	before := s.variables(f)
@@ -210,21 +226,22 @@ func (s *source) updating(k updateKind) string {
 	for range k.slots() {
 		slots = append(slots, s.variables(f))
 	}
-	sums := s.variables(f)
+	sums := f.Argument(stablehlo.F32, model.Length(s.vars))
 	all := f.Argument(stablehlo.F32, numbersOfUpdate)
 	after := make([]value, len(before))
 	for i, v := range s.vars {
 		u := updating{like: before[i], all: all}
+		sum := sums.SliceDim(0, v.Offset, v.Offset+v.Len).Reshape(v.Shape...)
 		own := make([]value, len(slots))
 		for j, slot := range slots {
 			own[j] = slot[i]
 		}
 		if v.Kind == model.Moment {
 			kept := float64(v.Momentum)
-			after[i] = before[i].Scale(kept).Add(sums[i].Multiply(u.number(numberMean)).Scale(float64(1 - v.Momentum)))
+			after[i] = before[i].Scale(kept).Add(sum.Multiply(u.number(numberMean)).Scale(float64(1 - v.Momentum)))
 			continue
 		}
-		g := sums[i].Multiply(u.number(numberGradient))
+		g := sum.Multiply(u.number(numberGradient))
 		if v.Decay {
 			g = g.Add(u.number(numberDecay).Multiply(before[i]))
 		}

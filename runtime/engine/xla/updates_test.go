@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/model/zoo"
 	"github.com/stokehq/stoke/runtime/optimizer"
@@ -46,7 +47,7 @@ func TestModels(t *testing.T) {
 			p := newPair(t, m, jitter, engine.Options{MicroBatch: micro, Deterministic: true})
 			recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.001}
 			p.train(updates, micro, recipe, most)
-			p.compare(micro, batch(m, 99, 1, 1, 1, 1, 1, 1, 0, 1), 1e-3)
+			p.compare(micro, xlatest.Batch(m, 99, 1, 1, 1, 1, 1, 1, 0, 1), 1e-3)
 		})
 	}
 }
@@ -55,7 +56,7 @@ func TestModels(t *testing.T) {
 func (p *pair) train(updates, micro int, recipe optimizer.Recipe, most float64) {
 	p.t.Helper()
 	for i := range updates {
-		b := batch(p.model, uint64(i), 1, 1, 1, 1, 2, 1, 0, 1)
+		b := xlatest.Batch(p.model, uint64(i), 1, 1, 1, 1, 2, 1, 0, 1)
 		recipe.Step = int64(i + 1)
 		for _, r := range []engine.Replica{p.cpu, p.xla} {
 			sums, result := p.step(r, micro, b)
