@@ -319,6 +319,9 @@ func TestOutOfMemory(t *testing.T) {
 	before := w.vector(0)
 	r := w.replicas[1]
 	step := func() error { _, err := w.stepOne(r, b); return err }
+	update := func(r engine.Replica, recipe optimizer.Recipe) error {
+		return r.(engine.Updater).Update(s.vector, s.result.Weight, recipe)
+	}
 	for _, c := range []struct {
 		name string
 		free int // bytes
@@ -326,14 +329,17 @@ func TestOutOfMemory(t *testing.T) {
 		fits bool // whether a number is known
 	}{
 		{"staging", 10, step, false},
+		{"half of staging", 1030, step, false},
 		{"a step", 3*vector + 4000, step, true},
 		{"parameters apart", vector + vector/2 + 1200, func() error {
 			err := r.Put(0, 0, before)
 			return errors.Join(err, step())
 		}, true},
-		{"slots apart", vector + vector/2, func() error {
-			return r.(engine.Updater).Update(s.vector, s.result.Weight, recipes[1])
+		{"parameters of an update apart", vector + vector/2, func() error {
+			err := r.Put(0, 0, before)
+			return errors.Join(err, update(r, recipes[0]))
 		}, false},
+		{"slots apart", vector + vector/2, func() error { return update(r, recipes[1]) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			full := d.ballast(t, c.free)
