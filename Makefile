@@ -35,6 +35,11 @@ build: ## Build ./bin/stoke and ./bin/stoke-trainer.
 trainer-gpu: ## Build ./bin/stoke-trainer-gpu, the trainer with the engine of NVIDIA GPUs (Linux, glibc).
 	$(BUILD) -tags gpu -o bin/stoke-trainer-gpu ./cmd/stoke-trainer
 
+# Copy the folder to a machine with an NVIDIA GPU, and run check.sh there.
+.PHONY: gpu-check
+gpu-check: ## Build ./gpu-check: what a machine with a GPU and no network needs to check stoke (STOKE_TEST_DATA: data).
+	tools/gpu-check/build.sh gpu-check
+
 .PHONY: quickstart
 quickstart: build ## Build, then train a model on this machine with one apply.
 	./bin/stoke -chdir=examples/quickstart apply -auto-approve

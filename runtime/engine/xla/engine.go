@@ -65,12 +65,17 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 		return nil, err
 	}
 	r.stale = true
-	return r, r.prepare()
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // compile returns the program of a name, written by write and compiled with its first
 // use; all replicas of the device share programs of one text.
 func (r *replica) compile(name string, write func() (string, error)) (Program, error) {
+	r.compiling.Lock()
+	defer r.compiling.Unlock()
 	if p := r.compiled[name]; p != nil {
 		return p, nil
 	}

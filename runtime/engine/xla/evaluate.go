@@ -27,8 +27,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 		err = r.evaluateAll(ctx, batch, out)
 	}
 	if err != nil {
-		r.dropPass()
-		return engine.Result{}, fmt.Errorf("evaluate: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("evaluate: %w", r.fail(err))
 	}
 	if !p.Last {
 		return engine.Result{}, nil
@@ -36,7 +35,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 	stats, err := r.download(r.stats, r.source.stats(), nil)
 	r.stats = nil
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("evaluate: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("evaluate: %w", r.fail(err))
 	}
 	return r.finish(stats), nil
 }
@@ -110,9 +109,5 @@ func (r *replica) uploadIndex(i int) (Buffer, error) {
 		return nil, err
 	}
 	binary.LittleEndian.PutUint32(memory, uint32(i))
-	b, err := r.device.Upload(stablehlo.I32, nil, memory, func() { r.host.give(memory) })
-	if err != nil {
-		r.host.give(memory)
-	}
-	return b, err
+	return r.device.Upload(stablehlo.I32, nil, memory, func() { r.host.give(memory) })
 }

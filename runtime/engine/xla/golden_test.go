@@ -27,7 +27,7 @@ func TestProgramsAreGolden(t *testing.T) {
 	}
 	defer r.Close()
 	p := &pair{t: t, model: m, device: device}
-	b := batch(m, 1, 1, 1, 1, 1)
+	b := xlatest.Batch(m, 1, 1, 1, 1, 1)
 	sums, result := p.step(r, 2, b)
 	recipe := optimizer.Recipe{Name: optimizer.Adam, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 1}
 	if err := r.(engine.Updater).Update(sums, result.Weight, recipe); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/stokehq/stoke/runtime/engine"
@@ -40,8 +41,9 @@ type replica struct {
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
-	compiled map[string]Program // by the names that compile gives them
-	closed   atomic.Bool
+	compiling sync.Mutex         // Stage and Step may compile at the same time
+	compiled  map[string]Program // by the names that compile gives them
+	closed    atomic.Bool
 }
 
 // prepare compiles what every use of the replica needs.
@@ -158,7 +160,11 @@ func (r *replica) place(v []float32) ([]Buffer, error) {
 		return nil, err
 	}
 	all, err := r.run("split", r.split, flat)
-	return all, errors.Join(err, flat.Close())
+	if err = errors.Join(err, flat.Close()); err != nil {
+		closeAll(all)
+		return nil, err
+	}
+	return all, nil
 }
 
 // Step implements engine.Replica. LossScale is not needed: bf16 has the exponents of f32.
@@ -175,18 +181,25 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 		err = r.steps(ctx, batch)
 	}
 	if err != nil {
-		r.dropPass()
-		return engine.Result{}, fmt.Errorf("step: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("step: %w", r.fail(err))
 	}
 	if !p.Last {
 		return engine.Result{}, nil
 	}
 	result, err := r.endSteps(p)
-	r.dropPass()
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("step: %w", r.explain(err))
+		return engine.Result{}, fmt.Errorf("step: %w", r.fail(err))
 	}
+	r.dropPass()
 	return result, nil
+}
+
+// fail ends the pass after an error. It may be a late one, of the copy of the variables to
+// the device: they are copied again.
+func (r *replica) fail(err error) error {
+	r.dropPass()
+	r.stale = r.stale || !r.ahead
+	return r.explain(err)
 }
 
 // take checks a call and brings the device's variables up to date.
@@ -282,13 +295,15 @@ func (r *replica) download(b Buffer, n int, into []float32) ([]float32, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	err = errors.Join(b.Download(memory), b.Close())
+	defer r.host.give(memory)
+	if err := errors.Join(b.Download(memory), b.Close()); err != nil {
+		return nil, err
+	}
 	if cap(into) < n {
 		into = make([]float32, n)
 	}
 	floats(memory, into[:n])
-	r.host.give(memory)
-	return into[:n], err
+	return into[:n], nil
 }
 
 // finish makes the result of a pass from its stats.

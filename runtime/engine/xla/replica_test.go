@@ -42,7 +42,7 @@ func TestBatchesOfMicroBatches(t *testing.T) {
 	if n := p.xla.MicroBatches(); n != 16 {
 		t.Fatalf("%d micro-batches of 2 small pictures in a batch", n)
 	}
-	b := batch(p.model, 1, 1, 1, 1, 2, 1, 1, 1, 1, 0, 0, 1, 1, 1)
+	b := xlatest.Batch(p.model, 1, 1, 1, 1, 2, 1, 1, 1, 1, 0, 0, 1, 1, 1)
 	before := p.device.Counts().Runs
 	together, wantResult := p.step(p.xla, 2, b)
 	if runs := p.device.Counts().Runs - before; runs != 6 { // split, begin, 4 + 2 + 1 micro-batches, join
@@ -74,7 +74,7 @@ func (single) MicroBatches() int { return 1 }
 func TestPasses(t *testing.T) {
 	p := newPair(t, everything(), 0.1, engine.Options{MicroBatch: 2})
 	r := p.xla
-	s := stage(t, r, batch(p.model, 1, 1, 1))
+	s := stage(t, r, xlatest.Batch(p.model, 1, 1, 1))
 	step := func(ctx context.Context, s engine.Staged, pass engine.Pass) error {
 		result, err := r.Step(ctx, s, pass)
 		if err == nil && !pass.Last && !reflect.DeepEqual(result, engine.Result{}) {
@@ -84,7 +84,7 @@ func TestPasses(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	released := stage(t, r, batch(p.model, 1, 1, 1))
+	released := stage(t, r, xlatest.Batch(p.model, 1, 1, 1))
 	released.Release()
 	for name, interrupt := range map[string]func() error{
 		"an evaluation": func() error {
@@ -119,7 +119,7 @@ func TestParameters(t *testing.T) {
 		engine.Replica
 		engine.Updater
 	})
-	b := batch(p.model, 1, 1, 1)
+	b := xlatest.Batch(p.model, 1, 1, 1)
 	first, result := p.step(r, 2, b)
 	recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.1, Momentum: 0.9}
 	if err := r.Update(first, result.Weight, recipe); err != nil {
@@ -171,8 +171,8 @@ func TestParameters(t *testing.T) {
 // on the device.
 func TestRefusedBatches(t *testing.T) {
 	p := newPair(t, everything(), 0, engine.Options{MicroBatch: 2})
-	good := func() *engine.Batch { return batch(p.model, 1, 1, 1) }
-	short, label, weight, long := good(), good(), good(), batch(p.model, 1, slices.Repeat([]float32{1}, 33)...)
+	good := func() *engine.Batch { return xlatest.Batch(p.model, 1, 1, 1) }
+	short, label, weight, long := good(), good(), good(), xlatest.Batch(p.model, 1, slices.Repeat([]float32{1}, 33)...)
 	short.Inputs[0].Data = short.Inputs[0].Data[1:]
 	label.Inputs[1].Data[0] = 9
 	weight.Weights = []float32{1, float32(math.NaN())}
@@ -204,7 +204,7 @@ func TestRefusedBatches(t *testing.T) {
 // replica works again with a smaller batch.
 func TestOutOfMemory(t *testing.T) {
 	p := newPair(t, everything(), 0, engine.Options{MicroBatch: 8})
-	b := batch(p.model, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+	b := xlatest.Batch(p.model, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 	s := stage(t, p.xla, b)
 	used, _, err := p.device.Memory()
 	if err != nil {
@@ -227,7 +227,7 @@ func TestOutOfMemory(t *testing.T) {
 // and say so to XLA.
 func TestComputeTypes(t *testing.T) {
 	m := everything()
-	b := batch(m, 1, 1, 1, 1, 1)
+	b := xlatest.Batch(m, 1, 1, 1, 1, 1)
 	exact := newPair(t, m, 0.1, engine.Options{MicroBatch: 4})
 	want, wantResult := exact.step(exact.xla, 4, b)
 	for kind, most := range map[string]float64{spec.ComputeF32: 1e-6, spec.ComputeTF32: 1e-6, spec.ComputeBF16: 0.05} {
@@ -269,7 +269,7 @@ func TestNotFinite(t *testing.T) {
 	if err := p.xla.Put(0, 0, []float32{float32(math.Inf(1))}); err != nil {
 		t.Fatal(err)
 	}
-	if _, result := p.step(p.xla, 2, batch(p.model, 1, 1, 1)); result.Finite {
+	if _, result := p.step(p.xla, 2, xlatest.Batch(p.model, 1, 1, 1)); result.Finite {
 		t.Error("an infinite weight was not reported")
 	}
 }

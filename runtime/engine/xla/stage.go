@@ -112,7 +112,6 @@ func (r *replica) upload(b *engine.Batch, at, count int) (piece, error) {
 		}
 		buffer, err := r.device.Upload(t.of, dims, memory, func() { r.host.give(memory) })
 		if err != nil {
-			r.host.give(memory)
 			closeAll(p.inputs)
 			return piece{}, err
 		}
@@ -161,9 +160,5 @@ func (r *replica) uploadFloats(v []float32) (Buffer, error) {
 		return nil, err
 	}
 	putWeights(memory, v)
-	b, err := r.device.Upload(stablehlo.F32, []int{len(v)}, memory, func() { r.host.give(memory) })
-	if err != nil {
-		r.host.give(memory)
-	}
-	return b, err
+	return r.device.Upload(stablehlo.F32, []int{len(v)}, memory, func() { r.host.give(memory) })
 }

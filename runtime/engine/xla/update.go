@@ -40,19 +40,26 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	if err != nil {
 		return err
 	}
-	if err := r.load(); err != nil {
-		return err
+	if r.stale {
+		if err := errors.Join(r.load(), waitAll(r.variables)); err != nil {
+			r.stale = true
+			return err
+		}
 	}
 	if err := r.placeSlots(kind.slots()); err != nil {
 		return err
 	}
 	n := len(r.vars)
-	gradients := r.sums
-	if !kind.resident {
-		if gradients, err = r.place(sums); err != nil {
+	var gradients []Buffer
+	if kind.resident {
+		gradients = r.sums[:n]
+	} else {
+		vector, err := r.uploadFloats(sums)
+		if err != nil {
 			return err
 		}
-		defer closeAll(gradients)
+		defer closeAll([]Buffer{vector})
+		gradients = []Buffer{vector}
 	}
 	if err := r.placeNumbers(kind.numbers(recipe, weight)); err != nil {
 		return err
@@ -61,7 +68,7 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	for _, slot := range r.updated[:kind.slots()] {
 		arguments = append(arguments, slot...)
 	}
-	results, err := program.Run(append(append(arguments, gradients[:n]...), r.numbers)...)
+	results, err := program.Run(append(append(arguments, gradients...), r.numbers)...)
 	if err != nil {
 		return err
 	}
@@ -92,12 +99,24 @@ func (r *replica) placeNumbers(numbers []float32) error {
 	return err
 }
 
+// waitAll waits for tensors before an update donates them: their late errors would become
+// errors of the parameters.
+func waitAll(buffers []Buffer) error {
+	for _, b := range buffers {
+		if err := b.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // placeSlots copies the slots to the device that are not there yet.
 func (r *replica) placeSlots(n int) error {
 	r.keepSlots(n)
 	for i := len(r.updated); i < len(r.slots); i++ {
 		slot, err := r.place(r.slots[i])
-		if err != nil {
+		if err = errors.Join(err, waitAll(slot)); err != nil {
+			closeAll(slot)
 			return err
 		}
 		r.updated = append(r.updated, slot)
@@ -236,15 +255,15 @@ func (k updateKind) numbers(r optimizer.Recipe, weight float64) []float32 {
 	return n
 }
 
-// updating is (variables, slots, sums, numbers) → (variables, slots), and where the sums
-// are resident → zeros in their place.
+// updating is (variables, slots, vector of sums, numbers) → (variables, slots). Where the
+// sums are resident, they are a list, and the program has zeros in their place.
 func (s *source) updating(k updateKind) string {
 	f := stablehlo.New(s.precision)
 	lists := [][]value{s.variables(f)} // results in the order of the arguments
 	for range k.slots() {
 		lists = append(lists, s.variables(f))
 	}
-	sums := s.variables(f)
+	sums := s.gradients(f, k)
 	all := f.Argument(stablehlo.F32, numbersOfUpdate)
 	scalar := func(i int) value { return all.SliceDim(0, i, i+1).Reshape() }
 	factor := scalar(numberMean)
@@ -284,6 +303,20 @@ func (s *source) updating(k updateKind) string {
 		f.Donate(i, i)
 	}
 	return f.Text(s.name(k.program()), results...)
+}
+
+// gradients adds the sums as arguments. A vector is cut in this program: a run before it
+// could fail late, after the variables have been donated.
+func (s *source) gradients(f *stablehlo.Function, k updateKind) []value {
+	if k.resident {
+		return s.variables(f)
+	}
+	vector := f.Argument(stablehlo.F32, model.Length(s.vars))
+	all := make([]value, len(s.vars))
+	for i, v := range s.vars {
+		all[i] = vector.SliceDim(0, v.Offset, v.Offset+v.Len).Reshape(v.Shape...)
+	}
+	return all
 }
 
 // clip returns the factor that brings the norm of the mean gradient down to a limit: at

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/model/zoo"
 	"github.com/stokehq/stoke/runtime/optimizer"
@@ -52,7 +53,7 @@ func TestModels(t *testing.T) {
 			}
 			p := newPair(t, m, jitter, engine.Options{MicroBatch: micro, Deterministic: true})
 			recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: rate}
-			p.compare(micro, batch(m, 99, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1), 1e-3)
+			p.compare(micro, xlatest.Batch(m, 99, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1), 1e-3)
 			p.train(updates, micro, recipe, most)
 		})
 	}
@@ -62,7 +63,7 @@ func TestModels(t *testing.T) {
 func (p *pair) train(updates, micro int, recipe optimizer.Recipe, most float64) {
 	p.t.Helper()
 	for i := range updates {
-		b := batch(p.model, uint64(i), 1, 1, 1, 1, 2, 1, 0, 1)
+		b := xlatest.Batch(p.model, uint64(i), 1, 1, 1, 1, 2, 1, 0, 1)
 		recipe.Step = int64(i + 1)
 		for _, r := range []engine.Replica{p.cpu, p.xla} {
 			sums, result := p.step(r, micro, b)
@@ -104,7 +105,7 @@ func TestResidentUpdates(t *testing.T) {
 			}
 			other := []engine.Replica{p.cpu, p.xla}[i]
 			for k := range 4 {
-				b := batch(m, uint64(k), 1, 1)
+				b := xlatest.Batch(m, uint64(k), 1, 1)
 				recipe.Step = int64(k + 1)
 				sums, result := p.step(other, 2, b)
 				loss += result.Loss
@@ -118,7 +119,7 @@ func TestResidentUpdates(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			last := batch(m, 9, 0, 0)
+			last := xlatest.Batch(m, 9, 0, 0)
 			result, err := r.Step(t.Context(), stage(t, r, last), engine.Pass{Last: true})
 			if err != nil || math.Abs(result.Loss-loss) > 1e-4*loss || result.Weight != 8 {
 				t.Errorf("%s: %+v, the losses sum to %v (%v)", recipe.Name, result, loss, err)

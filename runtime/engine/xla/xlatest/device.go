@@ -1,10 +1,8 @@
 package xlatest
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -95,10 +93,12 @@ func (d *Device) Upload(t stablehlo.Type, dims []int, data []byte, done func()) 
 		size *= n
 	}
 	if size != len(data) {
+		done()
 		return nil, d.misuse("upload of %d bytes as %v of %s", len(data), dims, t)
 	}
 	b := d.buffer(stablehlotest.Tensor{Type: string(t), Dims: slices.Clone(dims)})
 	if b.failure != nil {
+		done()
 		return nil, errors.Join(b.failure, b.Close())
 	}
 	d.mu.Lock()
@@ -106,11 +106,9 @@ func (d *Device) Upload(t stablehlo.Type, dims []int, data []byte, done func()) 
 	d.mu.Unlock()
 	b.ready = make(chan struct{})
 	d.late.Go(func() {
-		b.value.Values, b.value.Bits = decode(t, data)
+		b.value.Read(data)
 		close(b.ready)
-		if done != nil {
-			done()
-		}
+		done()
 	})
 	return b, nil
 }
@@ -145,9 +143,6 @@ type program struct {
 // Memory implements xla.Program.
 func (p *program) Memory() (int64, error) { return p.device.Temporary, nil }
 
-// Close implements xla.Program.
-func (p *program) Close() error { return nil }
-
 // Run implements xla.Program.
 func (p *program) Run(arguments ...xla.Buffer) ([]xla.Buffer, error) {
 	d := p.device
@@ -171,11 +166,6 @@ func (p *program) Run(arguments ...xla.Buffer) ([]xla.Buffer, error) {
 		failure = errors.Join(failure, b.failure)
 		in[i] = b.value
 	}
-	for i := range donated {
-		if err := arguments[i].Close(); err != nil {
-			return nil, err
-		}
-	}
 	d.mu.Lock()
 	d.runs++
 	d.mu.Unlock()
@@ -189,6 +179,11 @@ func (p *program) Run(arguments ...xla.Buffer) ([]xla.Buffer, error) {
 	} else {
 		for _, t := range p.parsed.Results() {
 			out = append(out, stablehlotest.Tensor{Type: t.Element, Dims: t.Dims})
+		}
+	}
+	for i := range donated {
+		if err := arguments[i].Close(); err != nil {
+			return nil, err
 		}
 	}
 	results := make([]xla.Buffer, len(out))
@@ -225,6 +220,15 @@ func (d *Device) buffer(v stablehlotest.Tensor) *buffer {
 	return b
 }
 
+// Wait implements xla.Buffer.
+func (b *buffer) Wait() error {
+	if b.isClosed() {
+		return b.device.misuse("wait for a closed buffer")
+	}
+	b.wait()
+	return b.failure
+}
+
 func (b *buffer) wait() {
 	if b.ready != nil {
 		<-b.ready
@@ -249,9 +253,7 @@ func (b *buffer) Download(data []byte) error {
 	if int64(len(data)) != b.bytes || b.value.Type != string(stablehlo.F32) {
 		return b.device.misuse("download of %s %v into %d bytes", b.value.Type, b.value.Dims, len(data))
 	}
-	for i, v := range b.value.Values {
-		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(v)))
-	}
+	b.value.Write(data)
 	return nil
 }
 
@@ -268,21 +270,4 @@ func (b *buffer) Close() error {
 	b.device.live--
 	b.device.used -= b.bytes
 	return nil
-}
-
-// decode reads little-endian elements; 64-bit ones are bits.
-func decode(t stablehlo.Type, data []byte) (values []float64, bits []uint64) {
-	for at := 0; at < len(data); at += t.Size() {
-		switch t {
-		case stablehlo.U8:
-			values = append(values, float64(data[at]))
-		case stablehlo.I32:
-			values = append(values, float64(int32(binary.LittleEndian.Uint32(data[at:]))))
-		case stablehlo.F32:
-			values = append(values, float64(math.Float32frombits(binary.LittleEndian.Uint32(data[at:]))))
-		default:
-			bits = append(bits, binary.LittleEndian.Uint64(data[at:]))
-		}
-	}
-	return values, bits
 }

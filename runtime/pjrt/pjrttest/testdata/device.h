@@ -82,6 +82,7 @@ static void finish(Future *f, int code, char *message) {
 
 typedef struct { Object object; Future *future; } Event;
 typedef struct { atomic_int references; size_t size; char bytes[]; } Data;
+typedef struct { int64_t type, dims, dim[8]; } Shape;
 typedef struct { Object object; _Atomic bool deleted; int type; size_t size, dims; int64_t dim[8]; Data *data; Future *ready; } Buffer;
 typedef struct { Object object; int program; size_t length; char options[1024]; } Loaded;
 typedef struct Task {
@@ -89,9 +90,11 @@ typedef struct Task {
     char *host;
     size_t size;
     Future *future;
-    Buffer *in[8], *out[8];
-    Data *hold[8], *to[8];
-    Future *wait[8], *ready[8];
+    int inputs, outputs;
+    Buffer **in, **out;
+    Data **hold, **to;
+    Future **wait, **ready;
+    int failed; // the code of a run that does not fit, with its message
     char options[1024];
     struct Task *next;
 } Task;
@@ -150,6 +153,51 @@ static const struct { const char *name; int inputs, outputs, donated; } programs
         1, 1, -1},
     {"double:options ", 0, 1, -1}, {"check_exp ", 1, 1, -1}, {"check_product ", 2, 1, -1}, {"check_convolution ", 2, 1, -1}};
 
+// Texts that are none of these are the test's, where it has called double_interpret: prepare parses one and writes the number of inputs,
+// the number of outputs, the bytes that a run needs beside them, a Shape of each, and for each input whether it is donated; it returns the
+// program's number, or -1 and a message. run computes one run; other than 0 it returns with a message.
+enum { OTHERS = 1000, MOST = 1000, ROOM = 1 << 16 };
+typedef int64_t Prepare(const char *text, int64_t length, int64_t *answer, int64_t room);
+typedef int64_t Run(int64_t program, char **inputs, char **outputs, char *message, int64_t room);
+static Prepare *prepare_text;
+static Run *run_program;
+void double_interpret(Prepare *prepare, Run *run) { prepare_text = prepare, run_program = run; }
+
+typedef struct { int64_t inputs, outputs, temporary; Shape shapes[]; } Other; // and the donated behind the shapes
+static Other *others[MOST];
+static Other *other_of(int program) { return program < OTHERS ? NULL : others[program - OTHERS]; }
+static bool is_donated(Other *o, int i) { return ((int64_t *)(o->shapes + o->inputs + o->outputs))[i]; }
+static const int sizes[] = {[1] = 1, [4] = 4, [5] = 8, [6] = 1, [8] = 4, [9] = 8, [11] = 4, [12] = 8, [13] = 2}; // by type
+static size_t size_of(const Shape *s) {
+    size_t size = sizes[s->type];
+    for (int64_t i = 0; i < s->dims; i++) size *= s->dim[i];
+    return size;
+}
+// prepare_other returns the number of a program of the test's.
+static int prepare_other(const char *text, size_t length, Error **failed) {
+    int64_t *answer = calloc(ROOM, sizeof *answer);
+    int64_t number = prepare_text(text, length, answer, ROOM);
+    if (number < 0 || number >= MOST) {
+        *failed = fail(2, "MLIR: error: %.*s", 250, (char *)answer), free(answer);
+        return -1;
+    }
+    others[number] = (Other *)answer;
+    return OTHERS + number;
+}
+
+static Task *new_task(int program, int inputs, int outputs) {
+    Task *t = calloc(1, sizeof *t);
+    size_t ins = inputs + 2, outs = outputs + 2; // the double's own programs look at two
+    t->program = program, t->inputs = inputs, t->outputs = outputs;
+    t->in = calloc(ins, sizeof *t->in), t->hold = calloc(ins, sizeof *t->hold), t->wait = calloc(ins, sizeof *t->wait);
+    t->out = calloc(outs, sizeof *t->out), t->to = calloc(outs, sizeof *t->to), t->ready = calloc(outs, sizeof *t->ready);
+    return t;
+}
+static void free_task(Task *t) {
+    free(t->in), free(t->hold), free(t->wait), free(t->out), free(t->to), free(t->ready);
+    free(t);
+}
+
 static void compute(Task *t) {
     float *x = t->hold[0] ? (float *)t->hold[0]->bytes : NULL, *y = t->hold[1] ? (float *)t->hold[1]->bytes : NULL,
         *z = (float *)t->to[0]->bytes;
@@ -179,23 +227,31 @@ static void compute(Task *t) {
     if (is("wrong") && t->program == CONVOLUTION) z[n / 2] *= 1.01f;
 }
 
+// interpret gives a run to the test. A message is never freed: events may name it for ever.
+static void interpret(Task *t, int *code, char **message) {
+    char **in = calloc(t->inputs + 1, sizeof *in), **out = calloc(t->outputs + 1, sizeof *out), text[300] = "";
+    for (int i = 0; i < t->inputs; i++) in[i] = t->hold[i]->bytes;
+    for (int i = 0; i < t->outputs; i++) out[i] = t->to[i]->bytes;
+    if (run_program(t->program - OTHERS, in, out, text, sizeof text)) *code = 13, *message = strdup(text);
+    free(in), free(out);
+}
+
 static void perform(Client *c, Task *t) {
     int code = 0;
     char *message = NULL;
-    for (int i = 0; i < 8 && t->wait[i]; i++)
+    for (int i = 0; i < t->inputs; i++)
         if (t->wait[i]->code) code = t->wait[i]->code, message = t->wait[i]->message;
     if (t->program < 0) usleep(200); // late, so that memory which is freed too early is seen
     if (t->program == EXHAUST) code = 8, message = "Out of memory while trying to allocate 4.16GiB.";
     if (t->program == UPLOAD) memcpy(t->to[0]->bytes, t->host, t->size);
     if (t->program == DOWNLOAD && !code) memcpy(t->host, t->hold[0]->bytes, t->size);
-    if (t->program >= 0 && !code) compute(t);
-    for (int i = 0; i < 8; i++) {
-        if (t->hold[i]) drop_data(c, t->hold[i]);
-        if (t->wait[i]) drop(t->wait[i]);
-        if (t->to[i]) drop_data(c, t->to[i]), finish(t->ready[i], code, message), drop(t->ready[i]);
-    }
+    if (!code && t->failed) code = t->failed, message = "Out of memory while trying to allocate the results of a run.";
+    if (t->program >= OTHERS && !code) interpret(t, &code, &message);
+    if (t->program >= 0 && t->program < OTHERS && !code) compute(t);
+    for (int i = 0; i < t->inputs; i++) drop_data(c, t->hold[i]), drop(t->wait[i]);
+    for (int i = 0; i < t->outputs; i++) drop_data(c, t->to[i]), finish(t->ready[i], code, message), drop(t->ready[i]);
     if (t->future) finish(t->future, code, message), drop(t->future);
-    free(t);
+    free_task(t);
 }
 static void *work(void *argument) {
     Client *c = argument;

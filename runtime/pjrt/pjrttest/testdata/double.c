@@ -4,7 +4,8 @@
 // objects that are left when the client is destroyed, spare bytes that are not
 // zero, a function that stoke does not know.
 //
-// A program is chosen by a name in its text: double:NAME or check_NAME.
+// A program is chosen by a name in its text: double:NAME or check_NAME. Other
+// texts are programs that the test interprets (double_interpret in device.h).
 // STOKE_DOUBLE, read when the plugin is loaded, chooses a fault: short, larger,
 // old, major, deviceless, wrong, clientless.
 #include "device.h"
@@ -175,6 +176,15 @@ static void *compile(CompileArgs *a) {
         a->executable = l;
         return NULL;
     }
+    if (prepare_text) {
+        Error *e = NULL;
+        int number = prepare_other(p->code, p->length, &e);
+        if (e) return e;
+        Loaded *l = begin(sizeof *l, LOADED, c);
+        l->program = number;
+        a->executable = l;
+        return NULL;
+    }
     return fail(2, "MLIR: error: unexpected text: %.*s", p->length < 40 ? (int)p->length : 40, p->code);
 }
 static void *loaded_destroy(One *a) { SIZED(One, object, "LoadedExecutable_Destroy"); end(a->object, LOADED); return NULL; }
@@ -190,13 +200,15 @@ static void *get_executable(Two *a) {
 static void *executable_destroy(One *a) { SIZED(One, object, "Executable_Destroy"); end(a->object, EXECUTABLE); return NULL; }
 static void *outputs(Two *a) {
     SIZED(Two, result, "Executable_NumOutputs");
-    a->result = (void *)(intptr_t)programs[((Executable *)check(a->object, EXECUTABLE))->loaded->program].outputs;
+    int program = ((Executable *)check(a->object, EXECUTABLE))->loaded->program;
+    a->result = (void *)(intptr_t)(other_of(program) ? other_of(program)->outputs : programs[program].outputs);
     return NULL;
 }
 static void release(Object *o) { free((void *)o[1].client), end(o, SERIALIZED); }
 static void *serialize(SerializeArgs *a) {
     SIZED(SerializeArgs, release, "Executable_Serialize");
     Executable *e = check(a->executable, EXECUTABLE);
+    if (other_of(e->loaded->program)) return fail(12, "a program that the test interprets cannot be serialized");
     Object *o = begin(2 * sizeof *o, SERIALIZED, e->object.client);
     char *copy = malloc(a->length = 6 + sizeof(Loaded));
     memcpy(copy, "double", 6), memcpy(copy + 6, e->loaded, sizeof(Loaded));
@@ -214,14 +226,22 @@ static void *deserialize(DeserializeArgs *a) {
 }
 static void *compiled_memory(CompiledArgs *a) { // version 0.115 demands less here than 0.104 has
     SIZED(CompiledArgs, rest[5], "Executable_GetCompiledMemoryStats");
-    check(a->executable, EXECUTABLE);
+    Other *o = other_of(((Executable *)check(a->executable, EXECUTABLE))->loaded->program);
+    if (o) {
+        for (int i = 0; i < o->inputs; i++) {
+            a->arguments += size_of(o->shapes + i);
+            if (is_donated(o, i)) a->alias += size_of(o->shapes + i);
+        }
+        for (int i = 0; i < o->outputs; i++) a->outputs += size_of(o->shapes + o->inputs + i);
+        a->temporary = o->temporary;
+        return NULL;
+    }
     a->code = 1, a->arguments = 2, a->outputs = 3, a->alias = 4, a->temporary = 5;
     return NULL;
 }
 
 static void *upload(UploadArgs *a) {
     SIZED(UploadArgs, buffer, "Client_BufferFromHostBuffer");
-    static const int sizes[] = {[1] = 1, [4] = 4, [5] = 8, [6] = 1, [8] = 4, [9] = 8, [11] = 4, [12] = 8, [13] = 2};
     Client *c = check(a->client, CLIENT);
     check(a->device, DEVICE);
     size_t size = sizes[a->type];
@@ -232,8 +252,8 @@ static void *upload(UploadArgs *a) {
     if (a->semantics == 0) {
         memcpy(b->data->bytes, a->data, size), finish(b->ready, 0, NULL), finish(done, 0, NULL);
     } else {
-        Task *t = calloc(1, sizeof *t);
-        t->program = UPLOAD, t->host = (char *)a->data, t->size = size, t->future = share(done);
+        Task *t = new_task(UPLOAD, 0, 1);
+        t->host = (char *)a->data, t->size = size, t->future = share(done);
         writes(t, 0, b), enqueue(c, t);
     }
     a->done = new_event(c, done), a->buffer = b;
@@ -245,9 +265,9 @@ static void *download(DownloadArgs *a) {
     Buffer *b = check(a->buffer, BUFFER);
     if (b->deleted) return fail(3, "Buffer has been deleted or donated.");
     if (a->size < b->size) return fail(3, "the host memory has %zu bytes, and the buffer %zu", a->size, b->size);
-    Task *t = calloc(1, sizeof *t);
+    Task *t = new_task(DOWNLOAD, 1, 0);
     Future *done = new_future();
-    t->program = DOWNLOAD, t->host = a->data, t->size = b->size, t->future = share(done);
+    t->host = a->data, t->size = b->size, t->future = share(done);
     reads(t, 0, b);
     a->event = new_event(b->object.client, done);
     enqueue(b->object.client, t), drop(done);
@@ -270,6 +290,40 @@ static void *buffer_destroy(One *a) {
     return NULL;
 }
 
+// execute_other starts a run of a program of the test's.
+static Error *execute_other(Client *c, Loaded *l, Other *o, ExecuteArgs *a) {
+    Buffer *const *in = a->arguments[0];
+    if (a->count != (size_t)o->inputs) return fail(3, "Execution supplied %zu buffers but compiled program expected %d buffers", a->count,
+        (int)o->inputs);
+    for (int i = 0; i < o->inputs; i++) {
+        Buffer *b = check(in[i], BUFFER);
+        const Shape *s = o->shapes + i;
+        if (b->object.client != c) return fail(3, "Buffer passed to Execute() as argument %d is of another client", i);
+        if (b->deleted) return fail(3, "Buffer has been deleted or donated.");
+        if (b->type != s->type || b->dims != (size_t)s->dims || memcmp(b->dim, s->dim, b->dims * sizeof *b->dim))
+            return fail(3, "Executable expected parameter %d of type %d and size %zu but got buffer with incompatible type %d and size %zu",
+                i, (int)s->type, size_of(s), b->type, b->size);
+        for (int j = 0; j < o->inputs; j++)
+            if (j != i && in[j] == b && is_donated(o, i)) return fail(3, "f(donate(a), a): arguments %d and %d are one buffer", i, j);
+    }
+    for (int i = 0; i < o->inputs; i++)
+        if (is_donated(o, i) && atomic_exchange(&in[i]->deleted, true)) die("two runs at once are given a buffer that one donates");
+    long needs = o->temporary;
+    for (int i = 0; i < o->inputs + o->outputs; i++) needs += (i < o->inputs ? -is_donated(o, i) : 1) * (long)size_of(o->shapes + i);
+    Task *t = new_task(l->program, o->inputs, o->outputs);
+    if (c->used + needs > c->limit) t->failed = 8;
+    for (int i = 0; i < o->inputs; i++) reads(t, i, in[i]);
+    for (int i = 0; i < o->outputs; i++) {
+        const Shape *s = o->shapes + o->inputs + i;
+        Buffer *b = new_buffer(c, s->type, t->failed ? 0 : size_of(s), s->dim, s->dims);
+        b->size = size_of(s);
+        a->outputs[0][i] = b;
+        writes(t, i, b);
+    }
+    enqueue(c, t);
+    return NULL;
+}
+
 static void *execute(ExecuteArgs *a) {
     SIZED(ExecuteArgs, device, "LoadedExecutable_Execute");
     Error *e = sized(a->options, END(Options, slices), "PJRT_ExecuteOptions");
@@ -278,6 +332,7 @@ static void *execute(ExecuteArgs *a) {
     Client *c = l->object.client;
     check(a->device, DEVICE);
     if (a->devices != 1) return fail(3, "%zu devices are given, and there is one", a->devices);
+    if (other_of(l->program)) return execute_other(c, l, other_of(l->program), a);
     int inputs = programs[l->program].inputs, donated = programs[l->program].donated;
     if (a->count != (size_t)inputs) return fail(3, "Execution supplied %zu buffers but compiled program expected %d buffers", a->count,
         inputs);
@@ -285,8 +340,7 @@ static void *execute(ExecuteArgs *a) {
         Buffer *b = check(a->arguments[0][i], BUFFER);
         if (b->deleted || (i == donated && atomic_exchange(&b->deleted, true))) return fail(3, "Buffer has been deleted or donated.");
     }
-    Task *t = calloc(1, sizeof *t);
-    t->program = l->program;
+    Task *t = new_task(l->program, inputs, programs[l->program].outputs);
     memcpy(t->options, l->options, sizeof t->options);
     for (int i = 0; i < inputs; i++) reads(t, i, a->arguments[0][i]);
     for (int i = 0; i < programs[l->program].outputs; i++) {
@@ -303,12 +357,14 @@ static void *execute(ExecuteArgs *a) {
     return NULL;
 }
 
+static atomic_long regions;
+long double_regions(void) { return regions; } // for tests: how many regions have been pinned
 static void *map(MapArgs *a) {
     SIZED(MapArgs, size, "Client_DmaMap");
     Client *c = check(a->client, CLIENT);
     pthread_mutex_lock(&c->lock);
     for (int i = 0; i < 64; i++)
-        if (!c->regions[i]) { c->regions[i] = a->data, c->live[REGION]++, a->data = NULL; break; }
+        if (!c->regions[i]) { c->regions[i] = a->data, c->live[REGION]++, regions++, a->data = NULL; break; }
     pthread_mutex_unlock(&c->lock);
     return a->data ? fail(8, "too many regions are pinned") : NULL;
 }

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Builds the folder that a machine with an NVIDIA GPU and without a network needs for
+# check.sh: programs, tests, data, configurations, and the twins in Python. It prints the
+# size and refuses more than 60 MiB.
+#   tools/gpu-check/build.sh FOLDER
+# STOKE_TEST_DATA names the folder with mnist and cifar10; without it the runs on real
+# data are left out.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+to=${1:?usage: build.sh FOLDER}
+rm -rf "$to"
+mkdir -p "$to/bin"
+to=$(cd "$to" && pwd)
+cd "$root"
+export CGO_ENABLED=0
+go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke" ./cmd/stoke
+go build -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/stoke-trainer-gpu" ./cmd/stoke-trainer
+go test -c -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/gpu.test" ./runtime/engine/xla/gpu
+# The trainer for GPUs does all that the other one does: one file is enough.
+ln -sf stoke-trainer-gpu "$to/bin/stoke-trainer"
+cp -r "$here/python" "$here/check.sh" "$here/mnist.tf" "$here/resnet20.tf" "$to"
+if [ -n "${STOKE_TEST_DATA:-}" ]; then
+	mkdir -p "$to/data"
+	cp -r "$STOKE_TEST_DATA/mnist" "$to/data/mnist"
+	mkdir "$to/data/cifar10"
+	for part in train test; do
+		go run -C tools ./gpu-check/halve "$STOKE_TEST_DATA/cifar10/$part.zip" "$to/data/cifar10/$part.zip"
+	done
+	chmod -R u+w "$to/data"
+fi
+xz -T0 -f "$to/bin/stoke" "$to/bin/stoke-trainer-gpu" "$to/bin/gpu.test"
+size=$(du -sk "$to" | cut -f1)
+echo "$to: $size KiB"
+if [ "$size" -gt $((60 * 1024)) ]; then
+	echo "The folder has more than 60 MiB." >&2
+	exit 1
+fi

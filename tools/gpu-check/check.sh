@@ -1,0 +1,104 @@
+#!/bin/bash
+# Checks stoke on a machine with an NVIDIA GPU, in a folder that build.sh made: numbers,
+# speed beside JAX and PyTorch where they are, runs through the local launcher, kills,
+# deterministic bits, two runs on one GPU. It prints a table, and ends with 1 where a line
+# of it failed. LONG=1 measures more models and kills more often.
+set -u
+cd "$(dirname "$0")" || exit 1
+chmod +x bin/* 2>/dev/null
+for packed in bin/*.xz; do [ -e "$packed" ] && xz -d -f "$packed"; done
+chmod +x bin/*
+export PATH="$PWD/bin:$PATH" HOME="${HOME:-$PWD}" XLA_PYTHON_CLIENT_PREALLOCATE=false
+failed=0
+row() { # name, outcome, text
+	printf '%-34s %-6s %s\n' "$1" "$2" "$3"
+	[ "$2" = FAILED ] && failed=1
+	return 0
+}
+# expect NAME COMMAND… prints the last line of a command's output, and whether it ended well.
+expect() {
+	name=$1
+	shift
+	began=$SECONDS
+	if out=$("$@" 2>&1); then outcome=ok; else outcome=FAILED; fi
+	row "$name" "$outcome" "$(echo "$out" | tail -n 1 | cut -c1-120) ($((SECONDS - began)) s)"
+	[ "$outcome" = FAILED ] && echo "$out" | tail -n 20
+	return 0
+}
+steps() { # steps per second of bench, from its JSON
+	sed -n 's/.*"steps_per_second":\([0-9.e+]*\).*/\1/p'
+}
+
+stoke-trainer-gpu engines || exit 1
+if ! stoke-trainer-gpu engines --json | grep -q '"engines":\[[^]]*"xla"'; then
+	echo "The engine xla does not work on this machine: see above." >&2
+	exit 1
+fi
+
+echo; echo "== numbers: 20 updates against float64, deterministic bits"
+numbers() { gpu.test -test.run TestOnGPU -test.v -test.timeout 200s >numbers.log 2>&1; }
+expect "parameters against float64" numbers
+grep 'off by' numbers.log | sed 's/.*go:[0-9]*: /    /'
+
+echo; echo "== speed, steps per second (data resident, forward, backward and update)"
+python=$(command -v python3 || true)
+twin() { # framework, model, batch/precision(/mode): steps per second of the twin, or nothing
+	[ -n "$python" ] && "$python" "python/$1_ref.py" "$2" "$3" 2>/dev/null | sed -n 's/.* \([0-9.]*\) steps\/s.*/\1/p' | tail -n 1
+}
+beside() { # model, twin's name, shape, batch, type, twin's precision
+	ours=$(stoke-trainer-gpu bench "$1" --engine xla --shape "$3" --batch "$4" --compute-type "$5" --seconds 0.3 | steps)
+	jax=$(twin jax "$2" "$4/$6")
+	graph=$(twin torch "$2" "$4/$6/graph")
+	row "$1 $5, batch $4" "$([ -n "$ours" ] && echo ok || echo FAILED)" \
+		"$(awk -v o="${ours:-0}" -v j="${jax:-0}" -v g="${graph:-0}" 'BEGIN {
+			printf "%.0f steps/s", o
+			if (j > 0) printf ", %.2f of JAX", o / j
+			if (g > 0) printf ", %.2f of a CUDA graph of PyTorch", o / g }')"
+}
+beside mnist-cnn cnn 28x28 64 tf32 tf32
+beside resnet20 resnet20 32x32x3 128 bf16 bf16
+if [ -n "${LONG:-}" ]; then
+	beside mlp mlp 784 64 tf32 tf32
+	beside mnist-cnn cnn 28x28 1024 tf32 tf32
+	beside resnet20 resnet20 32x32x3 128 tf32 tf32
+	beside resnet20 resnet20 32x32x3 1024 tf32 tf32
+	beside resnet20 resnet20 32x32x3 1024 bf16 bf16
+fi
+for model in mlp mnist-cnn; do
+	for mode in staged lease; do
+		row "$model 64, $mode" ok "$(stoke-trainer-gpu bench $model --engine xla --shape 28x28 --batch 64 --mode $mode --seconds 0.3 | steps) micro-batches/s"
+	done
+done
+
+if [ ! -d data ]; then
+	echo "The folder has no data: the runs are left out."
+	exit $failed
+fi
+echo; echo "== runs through the local launcher"
+run() { # name, configuration: applies it in a folder of its own
+	mkdir -p "run-$1"
+	cp "$2.tf" "run-$1/main.tf"
+	stoke -chdir="run-$1" init -no-color >/dev/null && stoke -chdir="run-$1" apply -auto-approve -no-color && stoke -chdir="run-$1" output -no-color
+}
+expect "MNIST CNN, accuracy ≥ 0.985" run mnist mnist
+expect "ResNet-20 in bf16, accuracy ≥ 0.80" run resnet20 resnet20
+
+echo; echo "== kills with resume, two runs on one GPU"
+run killed mnist >killed.log 2>&1 &
+apply=$!
+kills=0
+until ! kill -0 $apply 2>/dev/null || [ $kills -ge "${KILLS:-$([ -n "${LONG:-}" ] && echo 200 || echo 10)}" ]; do
+	sleep 2
+	pid=$(pgrep -n -f 'stoke-trainer-gpu worker' || true)
+	[ -n "$pid" ] && kill -9 "$pid" 2>/dev/null && kills=$((kills + 1))
+done
+if wait $apply; then row "$kills kills of workers" ok "$(tail -n 1 killed.log)"; else row "$kills kills of workers" FAILED "see killed.log"; fi
+run first mnist >first.log 2>&1 &
+first=$!
+run second mnist >second.log 2>&1 &
+second=$!
+if wait $first && wait $second; then row "two runs on one GPU" ok "both succeeded"; else row "two runs on one GPU" FAILED "see first.log, second.log"; fi
+if command -v nvidia-smi >/dev/null; then
+	row "memory of the GPU after all" ok "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ')"
+fi
+exit $failed

@@ -1,0 +1,52 @@
+# A run of gpu-check on one GPU of this machine.
+
+terraform {
+  required_providers {
+    train = {
+      source = "stokehq/train"
+    }
+  }
+}
+
+provider "train" {}
+
+resource "train_dataset" "data" {
+  name   = "mnist"
+  format = "idx"
+  path   = "${path.module}/../data/mnist"
+}
+
+resource "train_experiment" "model" {
+  name         = basename(abspath(path.module))
+  model        = "mnist-cnn"
+  dataset      = train_dataset.data.uri
+  compute_type = "tf32"
+
+  hyperparameters = {
+    learning_rate = 0.05
+    momentum      = 0.9
+    batch_size    = 256
+    micro_batch   = 256
+    epochs        = 3
+  }
+
+  worker {
+    gpus = 1
+  }
+
+  checkpoint {
+    every_seconds = 5
+  }
+
+  lifecycle {
+    postcondition {
+      condition     = self.status != "succeeded" || self.metrics["accuracy"] >= 0.985
+      error_message = "The accuracy is below 0.985."
+    }
+  }
+}
+
+output "accuracy" {
+  description = "On the test images."
+  value       = train_experiment.model.metrics["accuracy"]
+}
