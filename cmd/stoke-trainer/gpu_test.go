@@ -47,6 +47,7 @@ func pretendGPUs() {
 				if os.Getenv(interpreted) != "" {
 					return xla.New(&xlatest.Device{Round: true}), nil
 				}
+				c.Log.Info("opened", "device", c.Device)
 				return pretend{cpu.New(), c.Device}, nil
 			},
 			Devices: func() (all []engine.Device) {
@@ -104,7 +105,11 @@ func TestRunsShareTheGPUsOfAMachine(t *testing.T) {
 	s.Name, s.Worker.GPUs, s.Worker.Replicas, s.Worker.MinReplicas, s.Epochs = "first", 1, 2, 2, 500
 	first := begin(s)
 	for i := range 2 {
-		eventually(t, "the first run's workers have a GPU each", logged(first, i, "took a GPU"))
+		eventually(t, "the first run's workers have a GPU each", logged(first, i, "opened"))
+		log := string(must(os.ReadFile(first.folder.Log("worker", i))))
+		if of := strings.Contains(log, "gpu=1"); of != strings.Contains(log, "device=1") || of == strings.Contains(log, "gpu=0") {
+			t.Errorf("worker %d opens another GPU than it has:\n%s", i, log)
+		}
 	}
 	s.Name, s.Worker.Replicas, s.Worker.MinReplicas, s.Epochs = "second", 1, 1, 1
 	second := begin(s)

@@ -175,6 +175,15 @@ func TestForkHasValuesOfItsOwn(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	m := everything()
+	for name, fits := range map[string]bool{"": true, "f32": true, "tf32": false, "bf16": false} {
+		r, err := cpu.New().Build(m, engine.Options{MicroBatch: 1, ComputeType: name})
+		if (err == nil) != fits {
+			t.Errorf("compute type %q: %v", name, err)
+		}
+		if err == nil {
+			r.Close()
+		}
+	}
 	if _, err := cpu.New().Build(m, engine.Options{}); err == nil {
 		t.Error("built for micro-batch 0")
 	}
