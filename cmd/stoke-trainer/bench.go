@@ -41,7 +41,7 @@ type measurement struct {
 // The modes of bench.
 const (
 	modeResident = "resident" // records and parameters stay on the device: forward, backward, update
-	modeStaged   = "staged"   // the next records travel beside the running step
+	modeStaged   = "staged"   // the next records are copied during the running step
 	modeLease    = "lease"    // parameters and several micro-batches up, sums down: with parameter servers
 )
 

@@ -132,7 +132,7 @@ type Updater interface {
 	// it was.
 	//
 	// Without sums it takes the sums of the Steps of the pass under way, which do
-	// not travel then, and zeroes them. The pass goes on: losses and metrics add
+	// not travel then, and zeroes them. The pass continues: losses and metrics add
 	// up over all its updates.
 	Update(sums []float32, weight float64, r optimizer.Recipe) error
 }

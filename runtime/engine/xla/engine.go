@@ -50,9 +50,9 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	r := &replica{
-		maker: e, options: o,
-		source: source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers},
-		vector: make([]float32, model.Length(vars)), compiled: make(map[string]Program),
+		programs: newPrograms(e, source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers}, o.Deterministic),
+		options:  o,
+		vector:   make([]float32, model.Length(vars)),
 	}
 	bytes := 0
 	for _, t := range r.inputs(true) {
@@ -69,44 +69,6 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 		return nil, err
 	}
 	return r, nil
-}
-
-// compile returns the program of a name, written by write and compiled with its first
-// use; all replicas of the device share programs of one text.
-func (r *replica) compile(name string, write func() (string, error)) (Program, error) {
-	r.compiling.Lock()
-	defer r.compiling.Unlock()
-	if p := r.compiled[name]; p != nil {
-		return p, nil
-	}
-	text, err := write()
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.share(text)
-	if err == nil {
-		r.compiled[name] = p
-	}
-	return p, err
-}
-
-func (r *replica) share(text string) (Program, error) {
-	var flags map[string]any
-	if r.options.Deterministic {
-		flags = map[string]any{"xla_gpu_deterministic_ops": true}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := fmt.Sprint(flags) + text
-	if p := r.programs[key]; p != nil {
-		return p, nil
-	}
-	p, err := r.device.Compile(text, flags)
-	if err != nil {
-		return nil, fmt.Errorf("compile model %q: %w", r.model.Name, err)
-	}
-	r.programs[key] = p
-	return p, nil
 }
 
 // host lends the device's memory of the host.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/stokehq/stoke/runtime/engine"
@@ -22,8 +21,7 @@ var errClosed = errors.New("the replica is closed")
 // the device: what travels is the whole vector, what programs read is a buffer for each
 // variable.
 type replica struct {
-	*maker
-	source
+	*programs
 	options engine.Options
 	group   int // micro-batches of a batch, at most
 
@@ -41,9 +39,7 @@ type replica struct {
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
-	compiling sync.Mutex         // Stage and Step may compile at the same time
-	compiled  map[string]Program // by the names that compile gives them
-	closed    atomic.Bool
+	closed atomic.Bool
 }
 
 // prepare compiles what every use of the replica needs.
@@ -55,23 +51,6 @@ func (r *replica) prepare() (err error) {
 		}
 	}
 	return err
-}
-
-func (r *replica) compileStep(count int) (Program, error) {
-	return r.compile(fmt.Sprintf("step %d", count), func() (string, error) { return r.step(count) })
-}
-
-func (r *replica) compileText(name string, write func() string) (Program, error) {
-	return r.compile(name, func() (string, error) { return write(), nil })
-}
-
-// run begins a run of a program that prepare compiled, or compiles it.
-func (r *replica) run(name string, write func() string, arguments ...Buffer) ([]Buffer, error) {
-	p, err := r.compileText(name, write)
-	if err != nil {
-		return nil, err
-	}
-	return p.Run(arguments...)
 }
 
 // Layout implements engine.Replica.

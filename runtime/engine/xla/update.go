@@ -169,7 +169,7 @@ func (s *source) pack() string {
 type updateKind struct {
 	name     string
 	clips    bool // the norm of the gradients
-	resident bool // the sums are the pass's: the program zeroes them
+	resident bool // the sums of the running pass, which the program zeroes
 }
 
 // The names of updates.
