@@ -20,8 +20,8 @@ func initCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [options]",
 		Short: "Prepare a folder: modules, backend, providers",
-		Long: `Installs the modules that the configuration calls and that do not lie beside it,
-prepares the backend, and checks the providers and versions that it requires.
+		Long: `Installs the modules that the configuration calls from elsewhere, prepares the
+backend, and checks the required providers and versions.
 
 Stoke's own providers are part of the program, so a configuration whose modules
 are folders of its own can be planned without init. It is safe to run at any

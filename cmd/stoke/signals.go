@@ -18,9 +18,9 @@ type signals struct {
 	now      func() time.Time // time.Now where it is nil
 }
 
-// together is for how long signals count as one. Nobody presses Ctrl-C twice
-// that fast, but a process may be told twice at once: timeout(1) signals it, and
-// then the group that it is in.
+// together is for how long signals count as one. A person does not press Ctrl-C
+// twice that fast, but a process may get two signals at once: timeout(1) signals
+// it and then its process group.
 const together = 200 * time.Millisecond
 
 // interrupts counts what is heard.
@@ -102,9 +102,9 @@ func (g *signals) watch(parent context.Context, say func(string)) (context.Conte
 	}
 }
 
-// unread keeps the process alive while nobody reads what it prints (apply | head)
-// until the returned function is called: what is under way is worth more than
-// the telling of it.
+// unread keeps the process alive when the reader of its output goes away (apply |
+// head), until the returned function is called: the operations in progress matter
+// more than their report.
 func unread() func() {
 	heard := make(chan os.Signal, 1) // never read: what is noted is enough
 	signal.Notify(heard, syscall.SIGPIPE)
