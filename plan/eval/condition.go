@@ -125,7 +125,8 @@ func (t *Task) condition(s scope, check *modules.Check) (cty.Value, bool) {
 	return v, true
 }
 
-// message is the check's own, or the reason why there is none.
+// message returns the text of the check's error_message, or the reason why it
+// has no value.
 func (t *Task) message(s scope, check *modules.Check) string {
 	if check.ErrorMessage == nil {
 		return "The condition is false."

@@ -4,9 +4,9 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// What a phase cannot decide (a count that is known only after apply, and
-// whatever its resolver defers) makes everything that reads it deferred too:
-// each cell hands that on to the one that asked for it.
+// A value that a phase cannot decide (a count that is known only after apply,
+// or a value that its resolver defers) defers everything that reads it: each
+// cell passes the deferral on to the cell that reads it.
 
 // Defer makes the cell that the task computes, and all that read it, deferred.
 func (t *Task) Defer() {

@@ -66,8 +66,9 @@ func (ty *Type) echoes(sensitive []cty.Path) (paths []cty.Path) {
 	return paths
 }
 
-// ephemeralOutput says what is wrong with an output and an ephemeral value;
-// nil when nothing is.
+// ephemeralOutput returns the diagnostic for an ephemeral value in an output
+// that does not accept it, or for a value that is not ephemeral in an ephemeral
+// output; nil when nothing is.
 func (m *Module) ephemeralOutput(decl *modules.Output, v cty.Value) *hcl.Diagnostic {
 	fail := func(detail string) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Ephemeral value not allowed", Detail: detail, Subject: decl.Value.Range().Ptr()}

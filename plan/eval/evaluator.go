@@ -70,7 +70,7 @@ type Evaluator struct {
 		schemas      map[string]*cell[*providers.Schema]
 		opened       []*redact.Provider
 		modules      map[address.Module]*Module // instances found so far
-		ghosts       map[address.Module]*Module // instances that are not wanted any more, as far as somebody asked
+		ghosts       map[address.Module]*Module // instances that are no longer in the configuration, created on demand
 		providers    map[providerKey]*cell[*Provider]
 		unconfigured map[string]*cell[*Provider] // by source
 		sources      map[string]string           // as written → in full

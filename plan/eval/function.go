@@ -73,7 +73,8 @@ func explainFunctions(diags hcl.Diagnostics) {
 		case !isProvider && space == "core::":
 			continue // hcl says it well
 		case !isProvider:
-			d.Detail = fmt.Sprintf("There is no namespace %q. Functions of providers are called as provider::LOCAL_NAME::FUNCTION, those of the language by their names alone.", strings.TrimSuffix(space, "::"))
+			d.Detail = fmt.Sprintf("There is no namespace %q. Call functions of providers as "+
+				"provider::LOCAL_NAME::FUNCTION, and functions of the language by their names.", strings.TrimSuffix(space, "::"))
 		case local == "" || strings.Contains(local, "::"):
 			d.Summary = "Unknown provider function"
 			d.Detail = "Functions of providers are called as provider::LOCAL_NAME::FUNCTION, with the provider's name in required_providers."

@@ -16,9 +16,9 @@ import (
 
 // Lifecycle is what the instance's lifecycle block says, with the values of
 // arguments that are expressions. Every phase gets the same answer: what they
-// rest on has to be known while planning. Where it is deferred, while
-// validating, and where an instance stands for any number of them, what cannot
-// be told counts as left out.
+// rest on has to be known while planning. An argument that is not known is
+// treated as left out where it is deferred, while validating, and for an
+// instance that represents any number of instances.
 func (i *Instance) Lifecycle(t *Task) (modules.Lifecycle, bool) {
 	l := i.Resource.Decl.Lifecycle
 	if l.Dynamic == nil {
@@ -244,7 +244,7 @@ func (t *Task) ignorable(l *modules.Lifecycle, ty *Type) bool {
 			if a := ty.Schema.Block.Attributes[name]; a != nil && a.Computed && !a.Optional {
 				t.ReportOnce(rng.String()+name, &hcl.Diagnostic{
 					Severity: hcl.DiagWarning, Summary: "Redundant ignore_changes element",
-					Detail:  fmt.Sprintf("The provider alone decides on %s: there is no configured value that could change. Take it out of ignore_changes.", name),
+					Detail:  fmt.Sprintf("The provider computes %s: there is no configured value that could change. Take it out of ignore_changes.", name),
 					Subject: rng.Ptr(),
 				})
 			}

@@ -20,8 +20,9 @@ type Provider struct {
 	Schema *providers.Schema
 	Server *redact.Provider
 	Node   *Node
-	// Unknown says that the configuration rests on what only an apply can
-	// tell: the provider is not configured, and must not be asked about objects.
+	// Unknown reports that the configuration depends on values that only an apply
+	// can know: the provider is not configured, and the caller must not send it
+	// objects.
 	Unknown bool
 	// Excluded says the same of a configuration that rests on something
 	// excluded.

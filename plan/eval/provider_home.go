@@ -44,10 +44,10 @@ func (h home) addr() string {
 	return b.String()
 }
 
-// home follows a reference to where its configuration is written. What the
-// caller passes comes before an empty block of the module's own; a default
-// configuration that is neither passed nor written is the caller's of the same
-// provider, whatever its local name there.
+// home follows a reference to where its configuration is written. A
+// configuration that the caller passes takes precedence over an empty block of
+// the module; a default configuration that is neither passed nor written is the
+// caller's of the same provider, whatever its local name there.
 func (m *Module) home(t *Task, ref modules.ProviderRef) (home, bool) {
 	source, ok := m.source(t, ref)
 	if !ok {
@@ -213,7 +213,7 @@ func (ev *Evaluator) anyInstance(t *Task, path address.Module) *Module {
 }
 
 // ghost is an instance of the called module that the configuration does not
-// want. It is none of those that Walk finds.
+// want. Walk does not visit it.
 func (c *Call) ghost(key address.Key) *Module {
 	return unlisted(c.module.ev, c.Decl.Module, c.module.Addr.Child(c.Decl.Name, key), c.module, c.Decl, ghostOf(key))
 }

@@ -197,10 +197,10 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 	return mapped, reps, true
 }
 
-// leaveOpen says whether a count or for_each may stay unknown in this phase,
-// and by which key the instance goes that stands for all: validating, where
-// nothing has a value, and where it rests on a resource, so that a later plan
-// will know.
+// leaveOpen reports whether a count or for_each may stay unknown in this phase,
+// and returns the key of the instance that represents all others. It may while
+// validating, where values are unknown, and where it depends on a resource, so
+// that a later plan knows it.
 func (t *Task) leaveOpen(m *Module) (address.Key, bool) {
 	switch {
 	case t.ev.opts.Validating:

@@ -109,7 +109,7 @@ func (r *Resource) Instance(t *Task, key address.Key) *Instance {
 	return nil
 }
 
-// Repeated says by which argument the resource is repeated: "", "count" or
+// Repeated returns the argument that repeats the resource: "", "count" or
 // "for_each".
 func (r *Resource) Repeated() string {
 	switch {

@@ -14,8 +14,8 @@ type shapes struct {
 }
 
 // Share returns v with the type value of an earlier object of an equal type.
-// Each object comes with a type of its own, which takes as much memory as what
-// is in it: thousands of instances that are alike have one between them.
+// Each object has its own type value, as large as its contents: thousands of
+// equal instances then share a single one.
 func (ty *Type) Share(v cty.Value) cty.Value {
 	own := v.Type()
 	if !own.IsObjectType() || v.IsMarked() {

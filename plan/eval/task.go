@@ -19,7 +19,7 @@ type Task struct {
 	ev    *Evaluator
 	stack []*header
 
-	advises *advice // as header's, where there is no cell
+	advises *advice // like header.advises, for code outside of a cell
 	reports int     // how many diagnostics the task itself has reported
 
 	// For finding cycles across tasks, guarded by the evaluator's mutex.

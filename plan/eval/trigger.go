@@ -49,8 +49,8 @@ func (t *Task) Trigger(i *Instance, expr hcl.Expression) (named []*Instance, res
 	return t.oneOf(r, v, rest)
 }
 
-// oneOf plans the instance with the given key; that there is none, or that
-// none can be told yet, is no mistake.
+// oneOf plans the instance with the given key; a missing instance, or instances
+// that are not known yet, are not an error.
 func (t *Task) oneOf(r *Resource, v cty.Value, rest hcl.Traversal) ([]*Instance, hcl.Traversal, bool) {
 	if _, ok := r.Instances(t); !ok {
 		return nil, nil, false

@@ -239,7 +239,8 @@ func (m *Module) callValue(t *Task, name string, only map[string]bool, ref lang.
 	return call.value(t, only)
 }
 
-// undeclared says that a name does not exist, and which one comes near.
+// undeclared reports a name that is not declared and suggests the nearest
+// declared name.
 func (m *Module) undeclared(what, root, name string, rng hcl.Range, declared []string) *hcl.Diagnostic {
 	where := "The root module"
 	if m.Addr != "" {
