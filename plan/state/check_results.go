@@ -136,8 +136,8 @@ func (w *writer) checkResult(r *CheckResult) {
 	w.close('}')
 }
 
-// checkResults reads what checksMember writes. What Terraform adds one day is
-// left out: results are made anew by every run.
+// checkResults reads what checksMember writes. Unknown members that a later
+// Terraform may add are left out: each run computes the results again.
 func (s *scanner) checkResults() []CheckResult {
 	if s.null() {
 		return nil

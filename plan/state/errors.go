@@ -18,8 +18,8 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s is corrupt at byte %d: %s", e.Path, e.Offset, e.Reason)
 }
 
-// NewerVersionError says that a snapshot or journal is in a format of which
-// this program knows nothing.
+// NewerVersionError: a snapshot or journal has a format that this program does
+// not know.
 type NewerVersionError struct {
 	Path    string
 	Version int64 // that it has
@@ -43,8 +43,8 @@ func (e *OlderVersionError) Error() string {
 		e.Path, e.Version)
 }
 
-// ConflictError says that a snapshot is not the one that was read: somebody
-// else has written it.
+// ConflictError: the stored snapshot is not the snapshot that was read, because
+// another process has written it.
 type ConflictError struct {
 	Path string
 }
@@ -71,8 +71,8 @@ type LockedError struct {
 	// out: how long it has to be watched to be sure. Trying again for as long
 	// takes the lock over.
 	Doubt time.Duration
-	// Advice says what becomes of the lock when its holder is dead, in a
-	// sentence; "" where a dead holder's lock stays until it is broken.
+	// Advice is a sentence on how a dead holder's lock is released; "" where the
+	// lock stays until it is broken.
 	Advice string
 }
 
@@ -80,14 +80,14 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by %s", e.Path, e.Holder)
 }
 
-// NotLockedError says that there is no lock to be broken.
+// NotLockedError: there was no lock to break.
 type NotLockedError struct {
 	Path string // of the snapshot
 }
 
 func (e *NotLockedError) Error() string { return fmt.Sprintf("%s is not locked", e.Path) }
 
-// LostLockError says that a lock that was held is somebody else's by now, or
+// LostLockError: the lock was held, and another process has taken it, or it
 // could not be renewed in time. Nothing was written since.
 type LostLockError struct {
 	Path   string // of the snapshot

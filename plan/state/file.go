@@ -28,12 +28,12 @@ type File struct {
 	notes   []string
 }
 
-// standing says how the journal stands to the snapshot.
+// standing is the relation of the journal to the snapshot.
 type standing uint8
 
 const (
 	journalNone  standing = iota // there is none
-	journalStale                 // it says nothing that the snapshot doesn't, and is to be removed
+	journalStale                 // the snapshot has all of it; it is removed
 	journalLive                  // it goes on from the snapshot
 )
 
@@ -128,16 +128,16 @@ func (f *File) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
 
-// Begin opens the journal for writing, or goes on with the one that is there.
-// From here to Close the snapshot says version 5, so that Terraform refuses
-// it. The store should be locked. The journal is written regardless of ctx's
-// end. The error is a *SerialError where no snapshot can follow this one.
+// Begin opens the journal for writing, or continues an existing one. From here
+// to Close the snapshot says version 5, so that Terraform refuses it. The store
+// should be locked. The journal is written regardless of ctx's end. The error
+// is a *SerialError where no snapshot can follow this one.
 func (f *File) Begin(ctx context.Context) (*Journal, error) {
 	if f.current != nil {
 		return nil, fmt.Errorf("begin journal: it has begun")
 	}
 	ctx = context.WithoutCancel(ctx)
-	if f.snap.serial == math.MaxUint64 { // Terraform goes on with 0, which is older for everybody who compares
+	if f.snap.serial == math.MaxUint64 { // Terraform continues with 0, which counts as older
 		name, _ := f.store.Names()
 		return nil, &SerialError{Path: name}
 	}

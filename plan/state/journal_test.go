@@ -150,7 +150,7 @@ func TestJournalErrors(t *testing.T) {
 		"snapshot edited":    {[]byte(strings.Replace(string(m.snapshot), "gpu1", "gpu3", 1)), m.journal, "it was changed after the run began"},
 		"snapshot older":     {[]byte(strings.Replace(string(base), `"serial": 7`, `"serial": 6`, 1)), m.journal, "has the older serial 6"},
 		"snapshot newer":     {[]byte(strings.Replace(string(base), `"serial": 7`, `"serial": 8`, 1)), m.journal, "holds changes that memory, which has serial 8, does not have"},
-		"snapshot newer, 5":  {[]byte(strings.Replace(string(m.snapshot), `"serial": 7`, `"serial": 8`, 1)), m.journal, "waits for one that goes on from serial 8"},
+		"snapshot newer, 5":  {[]byte(strings.Replace(string(m.snapshot), `"serial": 7`, `"serial": 8`, 1)), m.journal, "waits for a journal that follows serial 8"},
 		"journal of a newer": {m.snapshot, appendFrame(nil, 0, kindHeader, header{3, "x", 7, "", false}.encode()), "format version 3"},
 	}
 	for name, tt := range tests {

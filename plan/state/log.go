@@ -160,7 +160,7 @@ func (l *log) fill(ctx context.Context, err error) {
 	}
 }
 
-// isFull tells errors that something smaller may not meet from those that stay.
+// isFull reports whether an error may not occur for a smaller write.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

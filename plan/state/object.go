@@ -13,10 +13,10 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Meta is what is stored about an object beside its attributes. Who stores an
-// object anew (after a refresh or an update) starts from its old Meta, so that
-// members which only a newer version or another program knows, such as a
-// resource's identity, are carried over. Terraform drops those it does not know.
+// Meta is the stored data of an object besides its attributes. A caller that
+// stores an object again (after a refresh or an update) starts from its old
+// Meta, so that members that only a newer version or another program knows, such
+// as a resource's identity, are kept. Terraform drops those it does not know.
 type Meta struct {
 	// Provider is the provider's configuration that made the object, as
 	// version 4 writes it: provider["registry.terraform.io/stokehq/train"],

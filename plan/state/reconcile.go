@@ -8,9 +8,9 @@ import (
 	"github.com/stokehq/stoke/plan/seal"
 )
 
-// reconcile works out how the journal stands to the snapshot and replays it.
-// These are all the ways in which a process can have left them, in the order
-// in which Begin, Append and Close write:
+// reconcile compares the journal with the snapshot and replays it. These are
+// all the ways in which a process can have left them, in the order in which
+// Begin, Append and Close write:
 //
 //	snapshot      journal                    what happened
 //	none or 4     none                       nothing, or a run that was completed
@@ -90,7 +90,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 	case h.serial < s.serial:
 		switch {
 		case s.version == versionOpen:
-			return corrupt("it goes on from serial %d, and %s waits for one that goes on from serial %d", h.serial, snapName, s.serial)
+			return corrupt("it follows serial %d, and %s waits for a journal that follows serial %d", h.serial, snapName, s.serial)
 		case r.fold != nil && (r.fold.serial < s.serial || r.fold.sum == s.sum()):
 		case r.closed == nil && r.effects == 0 && len(r.open) == 0:
 		default:
@@ -102,7 +102,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 		return &CorruptError{snapName, 0, fmt.Sprintf("it was changed after the run began that %s tells of. Undo the change", logName)}
 	}
 	if r.closed != nil {
-		// The key goes with the fold, and then nobody has to read the journal.
+		// The fold drops the key, and then the journal's records are not needed.
 		if r.fold != nil && s.version == versionFolded && r.fold.serial == s.serial && r.fold.sum == s.sum() {
 			f.journal = journalStale
 			return nil

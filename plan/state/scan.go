@@ -23,7 +23,7 @@ type scanner struct {
 	err   *syntaxError
 }
 
-// syntaxError says what is wrong and where, relative to the scanner's buffer.
+// syntaxError is the fault and its offset in the scanner's buffer.
 type syntaxError struct {
 	offset int
 	reason string
@@ -173,7 +173,7 @@ func (s *scanner) leave(closing byte, what string) {
 	s.depth--
 }
 
-// null reads a null if that is what comes next.
+// null reads a null, if the next value is one.
 func (s *scanner) null() bool {
 	if s.peek() != 'n' {
 		return false

@@ -187,8 +187,8 @@ func worthWaiting(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 }
 
-// wholeAnswers reads answers to their end before anybody sees them, so that
-// one which was cut off is tried again like one that did not begin.
+// wholeAnswers reads answers to their end before the caller sees them, so that
+// a request whose answer breaks off is repeated.
 type wholeAnswers struct{ next http.RoundTripper }
 
 // RoundTrip asks and reads the answer.

@@ -151,7 +151,7 @@ func secured(c backend.Config) (*tls.Config, error) {
 	return t, nil
 }
 
-// Workspaces says that there are none.
+// Workspaces returns none: the protocol has no list of states.
 func (b *Backend) Workspaces(context.Context) ([]string, error) {
 	return nil, &backend.SingleStateError{Kind: "http"}
 }

@@ -73,7 +73,8 @@ func restConfig(c backend.Config) (*rest.Config, error) {
 		return nil, err
 	}
 	if len(paths) == 0 && c.String("host") == "" {
-		return nil, errors.New("nothing says which cluster is meant: give config_path (or KUBE_CONFIG_PATH in the environment), host with credentials, or in_cluster_config")
+		return nil, errors.New("no cluster is configured: give config_path (or KUBE_CONFIG_PATH in the environment), " +
+			"host with credentials, or in_cluster_config")
 	}
 	overrides, err := overrides(c)
 	if err != nil {

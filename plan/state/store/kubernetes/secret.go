@@ -68,7 +68,7 @@ func packedPieces(data []byte, largest int) (list [][]byte, id string, err error
 // read.
 var errMoved = errors.New("it changes while it is read")
 
-// errEnd says that there are no more pieces.
+// errEnd: the data continues beyond the last piece.
 var errEnd = errors.New("it does not end: it is damaged, or was written in part only")
 
 // A sequence reads pieces one after the other, each when it is needed.

@@ -85,9 +85,9 @@ func (b *bucket) note(parts int) {
 	b.parts = parts
 }
 
-// putSnapshot replaces the state. What earlier writes have left is looked up
-// before and removed afterwards: nobody can want it any more who has not read
-// the state that this one takes the place of.
+// putSnapshot replaces the state. Leftovers of earlier writes are listed before
+// and removed afterwards: only a reader of the replaced state could still use
+// them.
 func (b *bucket) putSnapshot(ctx context.Context, data []byte, ifVersion string) (string, error) {
 	list, id, err := packedPieces(data, b.largest)
 	if err != nil {

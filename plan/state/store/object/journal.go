@@ -59,8 +59,8 @@ func (s *Store) ReadJournal(ctx context.Context) ([]byte, error) {
 	return nil, fmt.Errorf("read journal: %s keeps changing", s.bucket.Name(s.layout.Journal))
 }
 
-// readJournal reads all segments; settled is false where somebody removed or
-// replaced them meanwhile.
+// readJournal reads all segments; settled is false if another process removed
+// or replaced them during the read.
 func (s *Store) readJournal(ctx context.Context) (log []byte, settled bool, err error) {
 	s.journal = journal{}
 	first, ok, err := s.segment(ctx, "", 0)
@@ -216,8 +216,8 @@ func (s *Store) add(ctx context.Context, records []byte) error {
 	return nil
 }
 
-// place writes a segment where there is none, or in place of one that this
-// store has written there without hearing of its success.
+// place writes a segment where there is none, or replaces a segment that this
+// store wrote without learning of the success.
 func (s *Store) place(ctx context.Context, g *segment) (version string, err error) {
 	key := s.layout.Journal + segmentName(g.journal, g.number)
 	version, err = s.put(ctx, key, g.encode(), "")
@@ -271,8 +271,8 @@ func (s *Store) cut(ctx context.Context, at int64, records []byte) error {
 	return s.appended(s.add(ctx, records))
 }
 
-// DropJournal removes the first segment, with which the journal is gone, and
-// then all others, those of earlier journals included.
+// DropJournal removes the first segment, which removes the journal, and then
+// all others, also of earlier journals.
 func (s *Store) DropJournal(ctx context.Context) error {
 	if err := s.held(); err != nil {
 		return err

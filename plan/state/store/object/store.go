@@ -27,7 +27,7 @@ type Store struct {
 
 // Timing is how leases are kept. Tests have other ones.
 type Timing struct {
-	Lease time.Duration // after which a lock that is not renewed is anybody's
+	Lease time.Duration // other processes may take a lock that was not renewed for so long
 	Renew time.Duration // between renewals
 }
 
