@@ -13,9 +13,9 @@ import (
 // people which object they look at.
 func important(name string) bool { return name == "id" || name == "name" || name == "tags" }
 
-// body writes the inside of a block: attributes in order, then nested blocks.
-// s says that the whole block comes (add), goes (remove), just stands (same)
-// or changes (update). Top is true for the resource itself.
+// body writes the inside of a block: attributes in order, then nested blocks. s
+// applies to the whole block: it is added (add), removed (remove), shown as it
+// is (same) or changed (update). Top is true for the resource itself.
 func (d *differ) body(c int, s symbol, b *providers.Block, p pair, top bool) {
 	d.attributes(c, s, b, p, top)
 	if b == nil {

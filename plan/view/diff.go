@@ -7,8 +7,8 @@ import (
 )
 
 // differ writes values and differences of values as text. Columns count from
-// the left margin; the symbol of a line stands two columns before its text,
-// and what is nested stands four columns further in.
+// the left margin; the symbol of a line is two columns before its text, and
+// nested values are indented by four more columns.
 type differ struct {
 	strings.Builder
 	color bool
@@ -20,7 +20,7 @@ type differ struct {
 	short, named bool
 }
 
-// symbol says what happens to the thing on a line.
+// symbol is the mark of a line: added, removed, changed, as in Terraform.
 type symbol string
 
 const (

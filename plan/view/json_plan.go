@@ -318,8 +318,8 @@ func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 	return out
 }
 
-// unknownIn is which parts of an object are unknown: nothing of one that is
-// known as a whole, or goes.
+// unknownIn returns the unknown parts of an object: none for an object that is
+// wholly known or removed.
 func unknownIn(v cty.Value) any {
 	if absent(v) || v.IsWhollyKnown() {
 		return map[string]any{}

@@ -38,7 +38,7 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	}
 	outputs := p.outputsSection(pl, !some)
 	if pl.Mode == plan.RefreshOnly && !outputs && !some && len(pl.Drift)+len(pl.Moves)+len(pl.Deferred) == 0 {
-		p.nothing(pl) // what data sources say may be stored anew, which nobody asked about
+		p.nothing(pl) // results of data sources may be stored again: not shown
 		return
 	}
 	if outputs || some || len(pl.Deferred) > 0 || pl.Mode == plan.RefreshOnly {
@@ -49,7 +49,8 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	p.paragraph("Applying this plan gives objects in the state the addresses that the configuration has for them now, and touches nothing else.")
 }
 
-// unread says how much a plan takes from the state alone.
+// unread prints the number of objects that the plan takes from the state
+// without reading them.
 func (p *Printer) unread(pl *plan.Plan) {
 	if pl.Unread > 0 {
 		p.print("\n")
@@ -164,8 +165,8 @@ func (p *Printer) summary(pl *plan.Plan) {
 	}
 }
 
-// outputsSection shows what becomes of outputs, and reports whether anything
-// does. alone says that nothing else is planned.
+// outputsSection shows the changes of outputs, and reports whether there are
+// any. alone is set if nothing else is planned.
 func (p *Printer) outputsSection(pl *plan.Plan, alone bool) bool {
 	width, n := 0, 0
 	for _, o := range pl.Outputs {

@@ -22,8 +22,8 @@ func (p *Printer) onlyMoved(c *plan.Change, notes []providers.Note) {
 	p.print(d.String())
 }
 
-// streamChange is a change in the words of the stream, for which a new
-// address is an action where there is no other.
+// streamChange returns a change as an object of the stream. A move or an import
+// is its action where nothing else changes.
 func streamChange(c *plan.Change, action string) map[string]any {
 	switch {
 	case c.Action != plan.NoOp:
