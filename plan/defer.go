@@ -17,13 +17,14 @@ import (
 // Deferral is a change that this plan cannot decide: a later round, planned
 // after this plan was applied, will.
 type Deferral struct {
-	// Change is what can be told already. Its address may have the key [*],
-	// here or in its modules; where it has none, Action is Create, Update or
-	// Read as far as can be told. Before is what is stored, not what is there.
+	// Change is the part of the change that is known already. Its address may have
+	// the key [*], here or in its modules; without a key, Action is Create, Update
+	// or Read as far as is known. Before is the stored object, not the observed
+	// one.
 	Change *Change
 	Reason DeferReason
-	// Subject and Argument say for InstanceCountUnknown whose count or
-	// for_each is not known: the resource's own, or that of a module call.
+	// For InstanceCountUnknown, Subject and Argument name the count or for_each
+	// that is not known: of the resource itself or of a module call.
 	Subject, Argument string
 	// Because lists what has to come first: addresses without keys.
 	Because []string

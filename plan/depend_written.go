@@ -32,8 +32,8 @@ func newWritten(root *modules.Module) *written {
 }
 
 // needs lists the resources that a resource refers to, directly or through
-// variables, locals and outputs. What its provider's configuration refers to is
-// none of its dependencies.
+// variables, locals and outputs. References of its provider's configuration do
+// not count as dependencies.
 func (w *written) needs(name string) []string { return w.reach(w.nodes()[name]) }
 
 // outputs lists the resources that a module's outputs refer to.

@@ -10,7 +10,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// EventKind says what is going on.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 const (

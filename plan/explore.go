@@ -62,7 +62,7 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 		if v, ok = e.p.ev.Root().Expression(t, expr); ok && lang.Has(v, lang.TypeName) && !v.HasMark(lang.TypeName) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Invalid use of function type",
-				Detail:  "What type returns can be looked at, but it is no value: use it outermost.",
+				Detail:  "type returns a type, which is not a value: use it only as the outermost function.",
 				Subject: expr.Range().Ptr(),
 			})
 		}
@@ -74,9 +74,9 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 	return v, diags
 }
 
-// Shown is an expression's value for people: what repeats something sensitive
-// is marked, also where the expression refers to a part of an object, and what
-// it repeats lies in another part.
+// Shown returns an expression's value for display. It marks parts that equal a
+// sensitive value, also where the sensitive value is in another part of the
+// same object.
 func (e *Explorer) Shown(expr hcl.Expression, v cty.Value) cty.Value {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {

@@ -38,7 +38,7 @@ const (
 // signatureEntry holds the signature of all entries before it.
 const signatureEntry = "signature"
 
-// ErrUnsigned says that a plan file is not signed with the key at hand.
+// ErrUnsigned: the plan file is not signed with the given key.
 var ErrUnsigned = errors.New("the plan is not signed with the key that is set")
 
 // Encode writes the plan as a plan file, sealed and signed with the key. It

@@ -88,7 +88,7 @@ func newSeal(key *Key, p *Plan) (*fileSeal, *seal.Box, error) {
 	return s, box, nil
 }
 
-// open finds the box of a file; nil where the key at hand is none for it.
+// open finds the box of a file; nil means that the given key does not open it.
 func (s *fileSeal) open(key *Key) (*seal.Box, error) {
 	if key == nil || s.Text != (key.Text != nil) {
 		return nil, nil

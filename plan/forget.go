@@ -103,7 +103,7 @@ func noSuchType(a address.Instance, source string) *hcl.Diagnostic {
 	}
 }
 
-// forgotten warns of objects that nobody looks after any more.
+// forgotten warns of objects that stoke no longer manages.
 func forgotten(result *Plan) hcl.Diagnostics {
 	var lines []string
 	for _, c := range result.Changes {

@@ -94,7 +94,8 @@ func configOf(ev *eval.Evaluator, t *eval.Task, inst *eval.Instance) cty.Value {
 	return withoutSecrets(value, marked)
 }
 
-// unconfigured says why there is no place for an object, and how to make one.
+// unconfigured reports an import target without a resource block, and how to
+// write one.
 func (p *planner) unconfigured(addr address.Instance) *hcl.Diagnostic {
 	if m := moduleOf(p.req.Root, addr.Module); m == nil {
 		return &hcl.Diagnostic{

@@ -103,10 +103,10 @@ func quotedList(names []string) string {
 	return text
 }
 
-// Recover fills in what is sealed in a locked plan: what was there before
-// comes from the state, which must be the one that the plan was made from,
-// and what is going to be there is left to apply, which asks providers again.
-// An error names what only the key can open. The plan must be bound.
+// Recover fills in the sealed values of a locked plan. Prior values are read
+// from the state, which must be the state that the plan was made from; planned
+// values are left to apply, which asks the providers again. An error names what
+// only the key can open. The plan must be bound.
 func (p *Plan) Recover(s *state.State) error {
 	if p.Locked == nil {
 		return nil

@@ -165,7 +165,7 @@ type planner struct {
 	want      *wantedSet                // nil before orphans are looked for
 	related   *dependencies             // nil before the plan is put together
 
-	// closed keeps what nobody targeted from being planned; it is set between
+	// closed rejects the planning of untargeted resources; it is set between
 	// evaluations.
 	closed bool
 	reads  *reads // nil: everything is read, once

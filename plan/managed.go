@@ -271,7 +271,7 @@ func (d *draft) plan(ctx context.Context) bool {
 	reason := d.goes(triggered)
 	resp, proposed := d.request(ctx, d.before, config, d.private)
 	if reason != NoReason && resp.Diagnostics.HasErrors() {
-		return d.anew(ctx, reason) // a change that is refused is none of an object that goes
+		return d.anew(ctx, reason) // the rejected update does not matter if the object is replaced
 	}
 	planned, ok := d.accept(resp, d.before, proposed, config)
 	if !ok {
@@ -304,8 +304,8 @@ func (d *draft) plan(ctx context.Context) bool {
 	return true
 }
 
-// goes is why an object is replaced whatever its provider says: of several reasons,
-// the one that Terraform names.
+// goes returns the reason why an object is replaced regardless of its provider; of
+// several reasons, the reason that Terraform reports.
 func (d *draft) goes(triggered bool) Reason {
 	switch {
 	case d.before.IsNull():
@@ -320,7 +320,7 @@ func (d *draft) goes(triggered bool) Reason {
 	return NoReason
 }
 
-// anew plans another object in place of the one that is there.
+// anew plans a new object that replaces the existing one.
 func (d *draft) anew(ctx context.Context, reason Reason) bool {
 	c := d.change
 	c.Action, c.Reason = DeleteThenCreate, reason // the order is settled once all dependents are known
@@ -378,8 +378,8 @@ func (d *draft) accept(resp providers.PlanResponse, prior, proposed, config cty.
 	return d.ty.Share(resp.Planned), len(errs) == 0
 }
 
-// slow says so when planning an object takes longer than a moment: a provider
-// may look at a machine meanwhile. What it returns is called at the end.
+// slow sends an event when planning an object takes longer than a moment: a
+// provider may be observing a machine. The caller calls over at the end.
 func (p *planner) slow(addr address.Instance) (over func()) {
 	const moment = time.Second
 	began, said := time.Now(), make(chan struct{})

@@ -7,10 +7,10 @@ import "slices"
 // gives way where the update waits for that very deletion.
 type preference struct{ op, after int32 }
 
-// sorted puts operations into an order in which each comes after what it waits
-// for, keeping the given order where that leaves a choice, and honours all
-// preferences that leave such an order. What cannot be ordered is returned as
-// stuck.
+// sorted returns the operations in an order in which each follows the
+// operations that it waits for. It keeps the given order where that leaves a
+// choice, and honours all preferences that leave such an order. stuck are the
+// operations of a circle.
 func sorted(ops []Op, rather []preference) (result []Op, stuck []int32) {
 	preferred := make([]int, len(ops)) // how many of an operation's waits are preferences
 	for _, r := range rather {
@@ -44,7 +44,7 @@ func honour(ops []Op, rather []preference) {
 			h.heads[before] = append(h.heads[before], int32(i))
 		}
 	}
-	groups := map[int32][]int32{} // by what is to come first: the operations that prefer that
+	groups := map[int32][]int32{} // by the operation that is preferred first: the operations that prefer it
 	var order []int32
 	for _, r := range rather {
 		if groups[r.after] == nil {

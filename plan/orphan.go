@@ -274,7 +274,8 @@ func (w *wantedSet) open(addr address.Instance) bool {
 	return false
 }
 
-// missing says why a stored instance is not wanted any more, or that it is.
+// missing reports whether a stored instance is no longer in the configuration,
+// with the reason.
 func (w *wantedSet) missing(addr address.Instance) (Reason, bool) {
 	if w.instances[addr] || w.open(addr) {
 		return NoReason, false

@@ -73,8 +73,8 @@ type Change struct {
 	Action    Action
 	Reason    Reason
 
-	// Before is the refreshed object (null when there is none), After what it
-	// will be: unknown where only apply can tell, null when it goes.
+	// Before is the refreshed object (null if there is none). After is the planned
+	// object: unknown where only apply can know it, null for a deletion.
 	Before, After                   cty.Value
 	BeforeSensitive, AfterSensitive []cty.Path
 	// Replace names the attributes that force a new object.
@@ -86,9 +86,9 @@ type Change struct {
 	// PriorDependencies are those of the stored object.
 	PriorDependencies []string
 
-	// Version is that of the stored object in a pinned plan, "" where there is
-	// none; Needed says of an unchanged one that a change reads it,
-	// Outdated that it is another one by now.
+	// Version is the version of the stored object in a pinned plan, "" if there is
+	// no object; Needed: unchanged, but read by a change. Outdated: the stored
+	// object has changed since planning.
 	Version          string
 	Needed, Outdated bool
 

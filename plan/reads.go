@@ -51,8 +51,8 @@ func (n *notes) add(note providers.Note) {
 	n.list = append(n.list, note)
 }
 
-// taken are the notes so far: one that comes after the call has returned is not
-// among them.
+// taken returns the notes so far. Notes that arrive after the call has returned
+// are left out.
 func (n *notes) taken() []providers.Note {
 	n.mu.Lock()
 	defer n.mu.Unlock()

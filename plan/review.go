@@ -21,8 +21,8 @@ type refusal struct {
 	proposed cty.Value
 }
 
-// refuse keeps what the provider would not plan, for its review: what is wrong
-// between instances is to be told together with what is wrong with each.
+// refuse keeps an instance that its provider did not plan, so that the review
+// reports faults between instances together with the faults of each instance.
 func (p *planner) refuse(d *draft, proposed cty.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,12 +11,11 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Provider is a provider that repeats no secret: whatever it says in a call
-// (diagnostics, progress, notes) lacks what is sensitive in what it was given
-// and in what it answers (progress alone goes out before there is an answer). It has the methods of providers.Provider; those that
-// are given values ask where these are sensitive, beside what the schema says,
-// so that no caller can forget it. Sensitive paths count in every value of the
-// call.
+// Provider wraps a provider and removes secrets from its diagnostics, progress and notes: the
+// sensitive values of the call's input and of its answer (for progress, which precedes the answer,
+// only of the input). It has the methods of providers.Provider; methods with values as input also
+// take the caller's sensitive paths, in addition to the schema, so that a caller cannot forget
+// them. Sensitive paths count in every value of the call.
 //
 // A call costs nothing more until the provider says something. Then the texts
 // of that call's values are gathered, once.
@@ -56,8 +55,8 @@ func (p *Provider) Configure(ctx context.Context, config cty.Value, sensitive []
 	return c.answered(p.server.Configure(c.context(ctx), config), nil)
 }
 
-// Linked is the provider itself, for what it offers beside its calls. What it
-// says then goes through Clean.
+// Linked returns the wrapped provider, for its interfaces other than
+// providers.Provider. The caller passes their texts through Clean.
 func (p *Provider) Linked() providers.Provider { return p.server }
 
 // Clean is a text without what is sensitive in the provider's configuration.

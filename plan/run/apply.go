@@ -232,8 +232,8 @@ func (x *runner) stopped() bool {
 	return x.failed
 }
 
-// outputs evaluates the root module's outputs and records them. Those that
-// cannot be told keep the value that they had.
+// outputs evaluates the root module's outputs and records them. An output whose
+// value is unknown keeps its old value.
 func (x *runner) outputs() {
 	if len(x.plan.Outputs) == 0 {
 		return

@@ -23,8 +23,8 @@ type turn struct {
 
 // admit takes places for an operation, one limit after the other. If one has
 // none left, the operation waits there, and counts as ready again once it has
-// the place; false says so. Nobody waits for an earlier limit than those that
-// it has a place in, so that no circle can come about. p.mu is held.
+// the place; false says so. An operation never waits for an earlier limit than
+// the limits that it holds slots of, which rules out a deadlock. p.mu is held.
 func (p *pool) admit(i int32) bool {
 	t := p.turns[i]
 	for t != nil && t.held < len(t.limits) {

@@ -166,7 +166,7 @@ func (o *operation) remove() bool {
 	}
 	if !ok {
 		if object, err := o.object(deposed, left, resp.Private, c.BeforeSensitive); err == nil {
-			if stored := o.storedAs(deposed); stored != nil { // it is what it was, whatever is to take its place
+			if stored := o.storedAs(deposed); stored != nil { // the object keeps this attribute, whatever its replacement has
 				object = object.With(func(m *state.Meta) {
 					m.Tainted, m.Dependencies, m.CreateBeforeDestroy = stored.Tainted, stored.Dependencies, stored.CreateBeforeDestroy
 				})

@@ -209,8 +209,9 @@ func (o *operation) depose() string {
 	return key
 }
 
-// finish decides the postconditions and gives the value to those that wait for
-// it: nobody, not even an output, works with an object that does not pass.
+// finish checks the postconditions and then publishes the value to the cells
+// that wait for it: an object that fails them is not used, not even by an
+// output.
 func (o *operation) finish(v cty.Value, sensitive []cty.Path) bool {
 	value := lang.Marked{Sensitive: sensitive}.Apply(v)
 	if !o.conditions(value) {

@@ -52,8 +52,8 @@ func (x *runner) forget() {
 	}
 }
 
-// departures tells which objects leave the state, and when: those that are
-// forgotten or were found gone at once, before all that are deleted.
+// departures returns the objects that leave the state, and when: objects that
+// are forgotten or no longer exist leave at once, before all deletions.
 func (x *runner) departures() map[object]plan.Departure {
 	departs := map[object]plan.Departure{}
 	for _, c := range x.plan.Refreshed {
