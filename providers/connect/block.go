@@ -49,8 +49,9 @@ func SSHBlock() schema.Block {
 				"CertificateFile, IdentityAgent, ProxyJump. Left out: none is read.",
 		},
 		"credentials": schema.MapNestedAttribute{
-			Optional:     true,
-			Description:  "Credentials by name, for machines that the block itself does not fit. Each stands alone: it takes nothing from the block.",
+			Optional: true,
+			Description: "Credentials by name, for machines that the block itself does not fit. Each is complete: it " +
+				"takes no arguments from the block.",
 			NestedObject: schema.NestedAttributeObject{Attributes: credentialBlockAttributes()},
 		},
 	})

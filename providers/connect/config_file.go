@@ -15,8 +15,8 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// configFile is an OpenSSH client configuration such as ~/.ssh/config. What
-// stoke is told itself comes first; the file says what is left out.
+// configFile is an OpenSSH client configuration such as ~/.ssh/config.
+// Arguments of stoke take precedence; the file has the defaults.
 type configFile struct {
 	name string
 	file *ssh_config.Config

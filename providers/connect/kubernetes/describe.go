@@ -21,7 +21,7 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// DialError says why the API server could not be asked.
+// DialError is the reason why the API server cannot be reached.
 type DialError struct {
 	Name, Endpoint string
 	Err            error

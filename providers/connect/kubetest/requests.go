@@ -24,7 +24,7 @@ type Request struct {
 	// "deployments.apps", or "deployments.apps/scale"; discovery and all else that is
 	// no resource has a path, such as "/apis", "/openapi/v3", or "/readyz".
 	Resource string
-	// DryRun tells whether nothing was to be changed.
+	// DryRun reports whether the request changed nothing.
 	DryRun bool
 }
 

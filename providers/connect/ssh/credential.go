@@ -47,9 +47,9 @@ func (c Credential) redacted(s string) string {
 // mostKey bounds a key file: it may be any file by mistake.
 const mostKey = 1 << 20
 
-// signers are the keys of the credential but for the agent's. Why any of
-// IdentityFiles was passed over that its owner would expect to be used is said
-// beside them.
+// signers returns the keys of the credential, without the keys of the agent.
+// passedOver has the reasons for IdentityFiles that were left out although a
+// user would expect them to be used.
 func (c Credential) signers(known *keys) (signers []ssh.Signer, passedOver []error, err error) {
 	switch {
 	case c.PrivateKey != "":
@@ -97,9 +97,8 @@ func (e *exposedError) Error() string {
 }
 
 // checkExposure refuses a private key as OpenSSH does (sshkey_perm_ok): where
-// its owner is the user, group and others may have no access at all. The modes
-// of somebody else's file, such as one that is mounted, are not the user's to
-// choose.
+// its owner is the user, group and others may have no access at all. The user
+// cannot choose the modes of another owner's file, such as a mounted one.
 func checkExposure(name string, info fs.FileInfo) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if mode := info.Mode().Perm(); ok && int(owner.Uid) == os.Getuid() && mode&0o077 != 0 {
@@ -127,7 +126,8 @@ func parseKey(pem []byte, passphrase, name string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// insteadOfKey says what somebody gave by mistake, and what to do.
+// insteadOfKey describes the given text, which is not a private key, and the
+// remedy.
 func insteadOfKey(text []byte, err error) string {
 	text = bytes.TrimSpace(text)
 	public, _, _, _, notPublic := ssh.ParseAuthorizedKey(text)
@@ -138,7 +138,7 @@ func insteadOfKey(text []byte, err error) string {
 	case bytes.HasPrefix(text, []byte("---- BEGIN SSH2 PUBLIC KEY")), notPublic == nil && !isCertificate:
 		return "it is the public key; the private one is beside it, in the file without .pub"
 	case isCertificate:
-		return "it is a certificate, which goes beside the key: certificate_file"
+		return "it is a certificate, which belongs into certificate_file"
 	case len(text) == 0:
 		return "it is empty"
 	}

@@ -66,7 +66,7 @@ type Client struct {
 	credential Credential
 	limits     Timeouts
 	conn       *ssh.Client
-	via        *Client       // the machine before, when this connection alone goes through it
+	via        *Client       // the machine before, if only this connection goes through it
 	gone       chan struct{} // closed when the connection is over, whoever ended it
 	running    sync.WaitGroup
 	looks      looks

@@ -19,8 +19,8 @@ func IsPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// HostKeyError says that a machine showed another host key than the one that
-// it is known by, or that none is known.
+// HostKeyError: a machine showed another host key than the known one, or no
+// host key is known.
 type HostKeyError struct {
 	Address string
 	Want    string // SHA256 fingerprint; "" when none is known
@@ -37,11 +37,12 @@ func (e *HostKeyError) Error() string {
 	if e.From != "" {
 		then = fmt.Sprintf("make it %q in %s", e.Got, e.From)
 	}
-	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was installed anew, or somebody is in between; only if you know why, %s", e.Address, e.Print, e.Want, then)
+	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was reinstalled, or an attacker "+
+		"intercepts the connection; only if you know why, %s", e.Address, e.Print, e.Want, then)
 }
 
-// wrongPassword is an error after which a password is given to nobody again:
-// machines count how often one is wrong, and lock accounts.
+// wrongPassword marks an error after which the password is not sent again:
+// machines count failed attempts and lock accounts.
 type wrongPassword struct{ error }
 
 func (e wrongPassword) Unwrap() error { return e.error }

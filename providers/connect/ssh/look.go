@@ -147,8 +147,8 @@ func (l *looks) drop() {
 	l.shell = nil
 }
 
-// Look is Run for a command as root that changes nothing and starts nothing that
-// goes on without it: all of them share one shell, for which sudo is asked once.
+// Look runs a command as root that changes nothing and leaves nothing running:
+// all of them share one shell, and sudo is called once.
 func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	var input []byte
 	if cmd.Stdin != nil {
@@ -219,8 +219,8 @@ func (s *lookShell) read(ctx context.Context, c *Client, end string) (out Output
 	}
 }
 
-// over says why the shell is over: sudo did not let it begin, or the connection
-// broke, maybe while nobody looked. A look may be begun again.
+// over returns the reason why the shell ended: sudo did not let it begin, or
+// the connection broke, maybe between two commands. A look may be begun again.
 func (s *lookShell) over(c *Client) error {
 	var ended *CommandError
 	var lost *LostError

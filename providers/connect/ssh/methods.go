@@ -144,7 +144,7 @@ func (m *methods) notTaken(err error) error {
 	return Permanent{err}
 }
 
-// tried says what was offered, for whoever was not let in.
+// tried describes the offered credentials, for the error of a refused login.
 func (m *methods) tried() string {
 	what := append([]string(nil), m.keys...)
 	const most = 5
@@ -168,9 +168,9 @@ func (m *methods) give() (string, error) {
 }
 
 // next adds the other method that takes a password, where the machine takes it
-// by questions only. One that was not taken is not given again: machines count,
-// and lock accounts. A machine that says why it refuses has taken it: while it
-// boots, say, it lets nobody in, and how it goes on tells that this passes.
+// by questions only. A rejected password is not sent again: machines count, and
+// lock accounts. A machine that gives a reason has accepted the password: while
+// it boots, say, it refuses logins, and the retries find out that this passes.
 func (m *methods) next(so *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	untried := func(method string) bool {
 		return slices.Contains(so.AllowedMethods, method) && !slices.Contains(so.TriedMethods, method)

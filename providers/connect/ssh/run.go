@@ -27,8 +27,8 @@ type Command struct {
 	// Most bounds standard output, in bytes; 0: 16 MiB. A command that says
 	// more is ended and fails.
 	Most int
-	// Look says that the command changes nothing and starts nothing that goes on
-	// without it, so that it may share a shell with others; see Client.Look.
+	// Look marks a command that changes nothing and leaves nothing running, so
+	// that it may share a shell with others; see Client.Look.
 	Look bool
 
 	onBegin func()            // called when it has begun
@@ -278,7 +278,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed says what became of a command that did not succeed.
+// failed returns the error of a command that did not succeed.
 func (r *running) failed(ctx context.Context, feedErr error, whole bool) error {
 	host := r.client.Host
 	switch cause := context.Cause(ctx); {

@@ -14,8 +14,8 @@ import (
 // like success otherwise.
 const begin = `m=$1; printf '%s\n' "$m"; printf '%s\n' "$m" >&2; IFS= read -r l || exit; eval "set -- $(printf %b "$l")"; "$@"; s=$?; printf %s "$m"; exit $s`
 
-// words is a command as a line of standard input: in the shell's quotes, with what
-// is no plain text as printf's %b has it.
+// words returns a command as a line of standard input: quoted for the shell, with
+// special bytes as escapes of printf's %b.
 func words(args []string) string { return plain(QuoteAll(args...)) + "\n" }
 
 // mostLabel is how many bytes of a command people read.

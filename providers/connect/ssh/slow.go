@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slowSudo is how long sudo may take before somebody is told why.
+// slowSudo is how long sudo may take before the user is told the reason.
 const slowSudo = 3 * time.Second
 
 // whySlow prints the machine's name where its file of hosts does not have it: sudo

@@ -22,7 +22,7 @@ type stream struct {
 	buf    []byte
 }
 
-// mostBefore is how much is kept of what comes before the mark.
+// mostBefore is the limit of the output before the mark.
 const mostBefore = 64 << 10
 
 // Write takes down what arrives. It never fails: a command that is not
