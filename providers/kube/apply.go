@@ -358,8 +358,8 @@ func (w *work) forget(k object.Key) {
 	delete(w.done.objects, k.String())
 }
 
-// may reports that a live object is the resource's to change: its own, or one
-// that comes from another resource by this plan.
+// may reports whether the resource may change a live object: its own object, or
+// an object that it takes over from another resource in this plan.
 func (w *work) may(k object.Key, current *unstructured.Unstructured) bool {
 	if w.before(k).ours(current, w.id) {
 		return true

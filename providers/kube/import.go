@@ -83,7 +83,7 @@ func (r *set) importKeys(id string) (keys []object.Key, err error) {
 	return keys, nil
 }
 
-// isKind tells the name of a kind from that of a namespace.
+// isKind reports whether s is the name of a kind, not of a namespace.
 func isKind(s string) bool { return s[0] >= 'A' && s[0] <= 'Z' }
 
 // importOne reads an object; summary and detail are what is wrong.

@@ -19,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rbac is what somebody may do: roles with the least that a task needs, and
-// their bindings.
+// rbac is the kind for access rights: roles with the least that a task needs,
+// and their bindings.
 var rbac = kind{
 	name: "rbac", at: path.Root("name"),
-	description: "What somebody may do: roles with the least that a task needs, bound to users, groups and service accounts. Nobody may read Secrets outside of namespaces, or change roles.",
+	description: "Access rights: roles with the least that a task needs, bound to users, groups and service " +
+		"accounts. No role may read Secrets outside of namespaces, or change roles.",
 	attributes: func() map[string]schema.Attribute {
 		replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 		names := func(description string) schema.ListAttribute {

@@ -276,7 +276,7 @@ func (r *reviewing) taken(p providers.PlannedInstance, of doubt) {
 	}
 }
 
-// left tells what becomes of objects that a resource no longer declares.
+// left adds notes about objects that a resource no longer declares.
 func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
 	cluster, _, _ := objectsOf(p.Planned)
 	for _, g := range of.gone {

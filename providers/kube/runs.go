@@ -27,8 +27,8 @@ func (runs) Types() []string { return []string{"kube_" + manifest.name} }
 // Is tells whether one of the objects is of a kind with pods.
 func (runs) Is(o providers.RunObject) bool { return len(havingPods(o.Value)) > 0 }
 
-// Run finds the pods. The cluster is the stored connection's, or the provider
-// block's: that is asked for where only it knows the way.
+// Run finds the pods. The cluster is the stored connection, or the provider
+// block's where only that has the way to it.
 func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, error) {
 	objects := havingPods(o.Value)
 	if len(objects) == 0 {

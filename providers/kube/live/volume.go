@@ -51,7 +51,7 @@ func (c *Cluster) RetainIn(ctx context.Context, namespace string) (kept map[stri
 	return kept, nil
 }
 
-// VolumeError says why a volume cannot be a claim's, and what to do.
+// VolumeError is the reason why a claim cannot use a volume, with the remedy.
 type VolumeError struct{ Name, Reason, Advice string }
 
 func (e *VolumeError) Error() string { return "the volume " + e.Name + " " + e.Reason }

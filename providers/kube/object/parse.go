@@ -43,8 +43,9 @@ func Parse(text []byte, from string) ([]*unstructured.Unstructured, error) {
 	return all, errors.Join(problems...)
 }
 
-// Origin says where in a manifest the first object is that is meant, in the words
-// of Parse's errors: "web.yaml, document 2 (line 9)"; "" where there is none.
+// Origin returns the place of the first matching object in a manifest, in the
+// form of Parse's errors: "web.yaml, document 2 (line 9)"; "" where there is
+// none.
 func Origin(text []byte, from string, meant func(*unstructured.Unstructured) bool) (found string) {
 	_ = documents(text, from, func(at string, objects []*unstructured.Unstructured, _ error) {
 		if found == "" && slices.ContainsFunc(objects, meant) {

@@ -18,8 +18,8 @@ func IsSecret(u *unstructured.Unstructured) bool {
 	return u.GetAPIVersion() == "v1" && u.GetKind() == "Secret"
 }
 
-// checkSecret says what is wrong with what a Secret holds, as the API server
-// would, without the values.
+// checkSecret reports the faults of a Secret that the API server would report,
+// without the values.
 func checkSecret(secret map[string]any) error {
 	for _, field := range []string{"data", "stringData"} {
 		values, ok := secret[field].(map[string]any)

@@ -68,8 +68,8 @@ func (s *Set) choose(ctx context.Context, role string) (*chosen, error) {
 	return &first.chosen, nil
 }
 
-// oneOf is the container that is meant of several in one pod: the one that its
-// annotation names, else the first one that runs, those that only help last.
+// oneOf chooses a container of a pod: the container that its annotation names,
+// else the first running one, with sidecars last.
 func oneOf(p *core.Pod, names []container) (container, bool) {
 	runs := func(c container) bool {
 		present, _ := attempts(p, c.name)
@@ -89,11 +89,11 @@ func oneOf(p *core.Pod, names []container) (container, bool) {
 	return container{}, false
 }
 
-// noneRuns says why there is no container to choose.
+// noneRuns returns the reason why no container can be chosen.
 func (s *Set) noneRuns(f *found, role string, fit []*core.Pod) error {
 	switch {
 	case len(f.pods) == 0:
-		return &providers.RunError{Summary: "Nothing runs there", Detail: strings.ToUpper(nobody(f)[:1]) + nobody(f)[1:] + "."}
+		return &providers.RunError{Summary: "Nothing runs there", Detail: strings.ToUpper(explainNoPods(f)[:1]) + explainNoPods(f)[1:] + "."}
 	case len(fit) == 0:
 		var names []string
 		for _, p := range f.pods[:min(most, len(f.pods))] {

@@ -133,8 +133,8 @@ func (fl *follower) left() {
 	fl.readers--
 }
 
-// pod is a pod as it is now, nil for one that has gone, and what is closed when
-// some pod is another way.
+// pod returns a pod as it is now, nil after its end, and a channel that is
+// closed when some pod changes.
 func (fl *follower) pod(uid types.UID) (*core.Pod, <-chan struct{}) {
 	fl.state.Lock()
 	defer fl.state.Unlock()

@@ -34,7 +34,7 @@ func (s *Set) Logs(ctx context.Context, o providers.RunLogs, line func(providers
 	l := &logs{s: s, o: o, line: line, told: make(map[string]string)}
 	sources := l.sources(f)
 	if len(f.pods) == 0 {
-		l.wait("", nobody(f))
+		l.wait("", explainNoPods(f))
 	}
 	cursors := make([]cursor, len(sources))
 	for begin := 0; begin < len(sources); begin += atOnce {
@@ -49,8 +49,8 @@ func (s *Set) Logs(ctx context.Context, o providers.RunLogs, line func(providers
 	return stopped(ctx, l.follow(ctx, f, sources, cursors))
 }
 
-// stopped makes nothing of an error that comes of ctx being done: then nobody
-// wants more.
+// stopped drops an error that follows from the end of ctx: the caller has
+// stopped.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -58,8 +58,8 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// nobody says why there are no pods.
-func nobody(f *found) string {
+// explainNoPods returns the reason why a role has no pods.
+func explainNoPods(f *found) string {
 	for _, r := range f.roots {
 		if said := condition(r.u); said != "" {
 			return "there are no pods: " + said
@@ -125,7 +125,7 @@ func (l *logs) sources(f *found) (all []source) {
 	return all
 }
 
-// wants tells whether a container is meant by a role. "" is all.
+// wants reports whether a role includes a container. "" is all.
 func wants(role string, f *found, p *core.Pod, c container) bool {
 	pod, _, several := strings.Cut(c.role, "/")
 	if role == "" || role == c.role || role == pod || !several && role == c.role+"/"+c.name {

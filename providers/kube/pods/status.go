@@ -152,7 +152,7 @@ type standing struct {
 	ended         time.Time
 }
 
-// stands tells that of a root, by what its controller says and how its pods are.
+// stands returns the state of a root, from its controller's status and its pods.
 func (f *found) stands(r *root) standing {
 	is := standing{message: condition(r.u)}
 	worst := len(byWeight)

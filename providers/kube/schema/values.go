@@ -81,8 +81,9 @@ func (c *check) scalar(p at, v any, s *spec.Schema) {
 	}
 }
 
-// written says what is wrong with how a text is written; "" where nothing is.
-// CRDs may name any format; those that an API server does not know mean nothing.
+// written returns the fault of a text that does not have its format; "" where
+// nothing is. CRDs may name any format; formats that an API server does not
+// know mean nothing.
 func written(v, format string, custom bool) string {
 	switch format {
 	case "byte":
