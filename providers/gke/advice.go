@@ -15,9 +15,9 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// advice is what plans ask Google beside the objects themselves: each question once
-// in a run, whoever has it. What is not answered is no error: a plan without it says
-// less, and says so in a note.
+// advice has the questions of plans to Google that do not concern the planned object
+// itself: each is asked once in a run. A question without an answer is not an error:
+// the plan then says less, with a note.
 type advice struct {
 	mu      sync.Mutex
 	answers map[string]*answer

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// begun is what is recorded beside an object that an apply has not seen finished.
-// An object that is not well for another reason is not stoke's to finish.
+// begun is the recorded reason why an apply has not seen the object finished. An
+// object that is not well for another reason is not stoke's to finish.
 type begun string
 
 const (

@@ -121,7 +121,9 @@ func clusterAttributes() schema.Schema {
 	access.PlanModifiers = []planmodifier.Object{accessKept{}}
 	return schema.Schema{
 		Description: "A GKE cluster of the kind Standard, zonal or regional. The API wants a node pool with every cluster: it is made with one small pool, which the first gke_node_pool takes away once a pool of processors runs without taints. " +
-			"An argument that is left out is Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, authorized_networks and the maintenance arguments, which are taken away.",
+			"An argument that is left out is Google's choice and never a difference; an argument that is removed from " +
+			"the configuration leaves the cluster as it is, except labels, authorized_networks and the maintenance " +
+			"arguments, which are removed.",
 		Attributes: map[string]schema.Attribute{
 			"name":                   requiredName("Its name.", 40),
 			"location":               serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
@@ -151,10 +153,12 @@ func clusterAttributes() schema.Schema {
 			"labels":                 optionalLabels("Labels. Google's own are left alone."),
 			"deletion_protection":    schema.BoolAttribute{Optional: true, Description: "Whether destroying the cluster, or replacing it, is refused. Default: false."},
 			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node, when the cluster is made. Default: the project's default one, which many projects have deleted."},
-			"destroy_cloud_objects":  optionalSet("What destroying the cluster deletes before, of what it has made in the cloud: load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes say Delete, with all that is on them). What is not named stays, and bills; the destroy says what that is. It takes effect when it has been applied."),
-			"bootstrap_pool":         schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
-			"access":                 access,
-			"kubeconfig":             schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
+			"destroy_cloud_objects": optionalSet("Cloud objects made by the cluster that a destroy deletes first: " +
+				"load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes have the reclaim policy " +
+				"Delete, with all data). Other kinds stay and are billed; the destroy lists them. It takes effect when it has been applied."),
+			"bootstrap_pool": schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
+			"access":         access,
+			"kubeconfig":     schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
 		},
 	}
 }
@@ -233,7 +237,8 @@ func outdated(is, least types.String) bool {
 	return given(is) && least.ValueString() != "" && older(is.ValueString(), least.ValueString())
 }
 
-// upgraded says that Google has gone beyond a declared version, which is no difference.
+// upgraded notes that Google has gone beyond a declared version. This is not a
+// difference.
 func upgraded(ctx context.Context, what string, least, is types.String) {
 	if least.ValueString() != "" && given(is) && beyond(is.ValueString(), least.ValueString()) {
 		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("The %s has been upgraded to %s; version %s is a least one.", what, is.ValueString(), least.ValueString())})

@@ -90,7 +90,8 @@ func (m *clusterModel) checkMaintenance(j job) {
 	}
 }
 
-// readTime reads a time; ok is false for one that is none or is not known yet.
+// readTime reads a time; ok is false for a text that is not a time or is not
+// known yet.
 func readTime(j job, at path.Path, v types.String) (t time.Time, ok bool) {
 	if !given(v) {
 		return t, false
@@ -102,9 +103,10 @@ func readTime(j job, at path.Path, v types.String) (t time.Time, ok bool) {
 	return t, err == nil
 }
 
-// maintenance is the policy as it is to be: what is declared over what is there.
-// What was set in the console stays, a daily window and a disruption budget too;
-// what was declared before and is no more goes.
+// maintenance returns the planned policy: the declared arguments over the
+// observed policy. Settings from the console are kept, a daily window and a
+// disruption budget too; entries that were declared before and are no longer
+// declared are removed.
 func (m *clusterModel) maintenance(prior *clusterModel, now *containerpb.MaintenancePolicy) *containerpb.MaintenancePolicy {
 	p := &containerpb.MaintenancePolicy{}
 	if now != nil {

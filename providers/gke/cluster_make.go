@@ -102,8 +102,8 @@ func (m *clusterModel) isHeld(ctx context.Context, j job) (bool, error) {
 	return j.cloud.IsHeld(ctx, m.path(j.cloud.Project), m.Location.ValueString())
 }
 
-// create is that of model. The cluster is looked for first: one of this name that
-// has not our mark is somebody else's.
+// create is that of model. It looks for the cluster first: a cluster of this name
+// without our mark is foreign.
 func (m *clusterModel) create(ctx context.Context, j job, mark string, started func()) error {
 	if err := m.build(ctx, j, mark, started); err != nil {
 		return err
@@ -196,7 +196,7 @@ func reasons(k *containerpb.Cluster) string {
 	return either(strings.Join(all, "; "), "it is in error")
 }
 
-// taken says that an object of the same name is somebody else's.
+// taken is the error for a foreign object with the same name.
 func taken(what, name string) error {
 	return &cloud.Error{Summary: "Already exists", Kind: cloud.Exists, Detail: fmt.Sprintf("There is a %s %s that this configuration has not made. Import it to manage it here, or take another name.", what, name)}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// What a cluster has made in the cloud goes only while the cluster is there to take
-// it away: destroying the cluster leaves it behind, and it bills.
+// Only the cluster itself removes the cloud objects that it has made: destroying
+// the cluster first leaves them behind, and they are billed.
 
 // The kinds that destroy_cloud_objects names.
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// clusterRow says which call brings a change of an attribute about, and in which
-// of its fields. The API takes one field in each UpdateCluster, so that rows with
+// clusterRow has the call that applies a change of an attribute, and the field of
+// the request. The API takes one field in each UpdateCluster, so that rows with
 // one field are one operation, and rows with two are two.
 type clusterRow struct {
 	attribute, call, field string
@@ -136,9 +136,9 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	return nil
 }
 
-// happened tells what became of a call that got no answer: it waits for what is
-// under way, and looks whether the cluster is what it was to become. A call is not
-// made again blindly, because each one is an operation that may take long.
+// happened finds out the result of a call without an answer: it waits for running
+// operations, and compares the cluster with the plan. A call is not made again
+// blindly, because each one is an operation that may take long.
 func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel, row clusterRow) (bool, error) {
 	if err := j.cloud.Settle(ctx, m.path(j.cloud.Project), m.Location.ValueString(), "changing "+row.attribute); err != nil {
 		return false, err
@@ -150,7 +150,7 @@ func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel,
 	return m.has(j, prior, k, row), nil
 }
 
-// has tells whether a cluster is what the call of a row was to make of it. Of what is
+// has reports whether a cluster has the values that a row's call sets. Of what is
 // declared no more, what was declared before is looked for.
 func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, row clusterRow) bool {
 	is := *m
@@ -197,8 +197,8 @@ func fillVersion(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Clou
 	u.DesiredMasterVersion = m.Version.ValueString()
 }
 
-// fillEndpoints leaves authorized networks alone that were never declared: opening
-// a cluster to everybody is no side effect of another change.
+// fillEndpoints does not touch authorized networks that were never declared:
+// another change must not open a cluster to all addresses.
 func fillEndpoints(m, prior *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	e := &containerpb.ControlPlaneEndpointsConfig{}
 	u.DesiredControlPlaneEndpointsConfig = e

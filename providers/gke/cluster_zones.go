@@ -37,8 +37,8 @@ func (m *clusterModel) checkZones(ctx context.Context, j job, prior *clusterMode
 }
 
 // movesOf are the pools whose nodes come and go when a cluster gets other zones, and
-// where. An error names those that may not: with zones of their own, or with local
-// SSDs in a zone that goes.
+// where. An error names the pools that do not allow this: with zones of their own,
+// or with local SSDs in a removed zone.
 func movesOf(k *containerpb.Cluster, zones []string) (moves []string, err error) {
 	var refused []error
 	for _, p := range k.GetNodePools() {

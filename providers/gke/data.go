@@ -16,7 +16,7 @@ import (
 // finding is the value of a data source: arguments, and what was found.
 type finding[M any] interface {
 	*M
-	// looksFor says what it is called behind gke_, and what it is.
+	// looksFor returns the name behind gke_, and the description.
 	looksFor() (name, description string)
 	// arguments are those of its attributes that are declared; the others are found.
 	arguments() map[string]schema.Attribute

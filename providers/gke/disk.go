@@ -62,7 +62,8 @@ func diskSchema(context.Context) schema.Schema {
 			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
 			"labels":                  optionalLabels("Labels. Google's own are left alone."),
 			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. What was applied last counts. Default: false."},
-			"allow_data_loss":         dataLoss("Whether a plan may make the disk anew without such a snapshot, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
+			"allow_data_loss": dataLoss("Whether a plan may recreate the disk without such a snapshot, which " +
+				"loses its data. Without it such a plan is refused; -replace asks for one, too."),
 		},
 	}
 }

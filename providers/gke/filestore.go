@@ -63,9 +63,10 @@ func (m *filestoreModel) head() head {
 
 func filestoreSchema(context.Context) schema.Schema {
 	export := map[string]schema.Attribute{
-		"ip_ranges":     optionalSet("Addresses and ranges of them that this is about, such as 10.0.0.0/8. Default: all of the network."),
-		"access_mode":   schema.StringAttribute{Optional: true, Description: "READ_WRITE, which is the default, or READ_ONLY."},
-		"squash_mode":   schema.StringAttribute{Optional: true, Description: "NO_ROOT_SQUASH, which is the default, or ROOT_SQUASH, by which root is nobody in particular."},
+		"ip_ranges":   optionalSet("Addresses and ranges of them that this is about, such as 10.0.0.0/8. Default: all of the network."),
+		"access_mode": schema.StringAttribute{Optional: true, Description: "READ_WRITE, which is the default, or READ_ONLY."},
+		"squash_mode": schema.StringAttribute{Optional: true, Description: "NO_ROOT_SQUASH, which is the default, " +
+			"or ROOT_SQUASH, which maps root to an anonymous user."},
 		"anonymous_uid": schema.Int64Attribute{Optional: true, Description: "User that root is under ROOT_SQUASH. Default: 65534."},
 		"anonymous_gid": schema.Int64Attribute{Optional: true, Description: "Group that root is under ROOT_SQUASH. Default: 65534."},
 	}
@@ -85,7 +86,7 @@ func filestoreSchema(context.Context) schema.Schema {
 			"description":         servers("What it is for."),
 			"labels":              optionalLabels("Labels. Google's own are left alone."),
 			"deletion_protection": serversFlag("Whether Google refuses to delete it, and a plan that would is an error. Taken out of the configuration it stays as it is; false takes it away. Default: false."),
-			"allow_data_loss":     dataLoss("Whether a plan may make the instance anew, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
+			"allow_data_loss":     dataLoss("Whether a plan may recreate the instance, which loses its data. Without it such a plan is refused; -replace asks for one, too."),
 			"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, Description: "Addresses to mount it from.",
 				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()}},
 		},

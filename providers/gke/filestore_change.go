@@ -104,7 +104,7 @@ func sameExports(was types.List, now []*file.NfsExportOptions) types.List {
 	return connect.MustConvert(types.ListValueFrom(context.Background(), exportType, all))
 }
 
-// means tells whether an export is what is there.
+// means reports whether an export equals the observed one.
 func (e exportModel) means(o *file.NfsExportOptions) bool {
 	d := e.options()
 	if d.SquashMode == "ROOT_SQUASH" {

@@ -52,10 +52,11 @@ func firewallSchema(context.Context) schema.Schema {
 			"ports":    schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: `Ports and ranges of them, such as "22" and "30000-32767". Default: all.`},
 		}}}
 	}
-	sources := optionalSet("Ranges of addresses that it is about, such as 10.0.0.0/8. 0.0.0.0/0 is everybody, of which the plan warns.")
+	sources := optionalSet("Ranges of addresses that it is about, such as 10.0.0.0/8. 0.0.0.0/0 matches all " +
+		"addresses; the plan warns of it.")
 	sources.Optional, sources.Required = false, true
 	return schema.Schema{
-		Description: "A firewall rule of a VPC network, for what comes in. It is either of allow or of deny.",
+		Description: "A firewall rule of a VPC network, for incoming connections. It is either of allow or of deny.",
 		Attributes: map[string]schema.Attribute{
 			"name":          requiredName("Its name.", 63),
 			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
@@ -189,7 +190,9 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 		return false, "", err
 	}
 	if f.Direction == "EGRESS" {
-		return false, "", fmt.Errorf("the firewall rule %s is for what goes out (EGRESS), and gke_firewall_rule is for what comes in: manage it elsewhere, and take it out of the state with `stoke state rm` if it is there", m.Name.ValueString())
+		return false, "", fmt.Errorf("the firewall rule %s is for outgoing connections (EGRESS), and "+
+			"gke_firewall_rule is for incoming ones: manage it elsewhere, and take it out of the state with `stoke state "+
+			"rm` if it is there", m.Name.ValueString())
 	}
 	text, mark := cloud.Description(f.Description)
 	m.ID, m.Project, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(j.cloud.Project), types.StringValue("READY")

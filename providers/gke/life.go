@@ -35,8 +35,8 @@ type kind struct {
 	// failed are those of objects that a create has not made well: another is made in
 	// their place.
 	failed []string
-	// finishes tells that a create has something to do when the object is there:
-	// after one that was interrupted an update does that.
+	// finishes: creation has steps after the object exists; if interrupted, an
+	// update completes them.
 	finishes bool
 }
 
@@ -45,9 +45,9 @@ type model[M any] interface {
 	*M
 	kind() kind
 	head() head
-	// create makes the object and waits for it. What has the mark is taken over
-	// after a call whose outcome nobody knows. started is called as soon as there
-	// is an object that may be stored.
+	// create makes the object and waits for it. An object with the mark is adopted
+	// after a call without a known result. started is called as soon as there is
+	// an object that may be stored.
 	create(ctx context.Context, j job, mark string, started func()) error
 	// read sets the model to what is there, and tells the mark of that. found is
 	// false where there is nothing. What is declared and means the same stays.
@@ -65,8 +65,8 @@ type model[M any] interface {
 type head struct {
 	id, project, status *types.String
 	timeouts            timeouts.Value
-	// labels are those that are declared, and allLabels those and the provider's; nil
-	// for what has none.
+	// labels are the declared labels, and allLabels these with the provider's labels;
+	// nil for what has none.
 	labels, allLabels *types.Map
 }
 
@@ -76,8 +76,8 @@ type job struct {
 	cloud *cloud.Cloud // of the object's project
 	diags *diag.Diagnostics
 	begun begun // what an earlier apply has left to be finished
-	// config is what a plan was made of, by the arguments' names: a plan alone does not
-	// tell what was left out from what is not known yet.
+	// config has the arguments of the configuration, by name: in a plan, omitted
+	// arguments and unknown ones look the same.
 	config map[string]tftypes.Value
 }
 
@@ -130,7 +130,9 @@ func (l *life[M, P]) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 	s.Attributes["project"] = serversFixed("Project that it is in. Default: that of the provider.")
 	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "How it stands, in the API's word.", PlanModifiers: []planmodifier.String{settles{k}}}
 	if P(new(M)).head().allLabels != nil {
-		s.Attributes["effective_labels"] = schema.MapAttribute{Computed: true, ElementType: types.StringType, Description: "Labels in Google Cloud: those that are declared here and default_labels of the provider, without Google's own."}
+		s.Attributes["effective_labels"] = schema.MapAttribute{Computed: true, ElementType: types.StringType, Description: "" +
+			"Labels in Google Cloud: the declared labels and default_labels of the provider, without labels that Google " +
+			"sets."}
 	}
 	if s.Blocks == nil {
 		s.Blocks = map[string]schema.Block{}
@@ -287,9 +289,10 @@ func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
 // lookTime is how long a create whose outcome nobody knows is looked after.
 const lookTime = 30 * time.Second
 
-// unsure looks what became of a create that got no answer, or that was cut off. One
-// that happened is kept, and the next apply goes on with it. unseen says that nobody
-// knows whether it did, or will: a call that was cut off may still be on its way.
+// unsure looks what became of a create that got no answer, or that was cut off. An
+// object that exists is kept, and the next apply continues with it. unseen: whether
+// it exists, or will exist, is not known: a call that was cut off may still be on
+// its way.
 func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) (there, unseen bool) {
 	lost := errors.As(err, new(*cloud.UnsureError))
 	if kind := cloud.KindOf(err); !lost && kind != cloud.Ambiguous && kind != cloud.Other {
@@ -459,7 +462,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 	l.unfinished(ctx, &resp.Diagnostics, "is not deleted", err)
 }
 
-// addError says an error in the words of Google's, where it is one.
+// addError adds an error, in Google's words if it comes from Google.
 func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if err == nil {
 		return

@@ -50,7 +50,7 @@ func (k making[T, O]) run(ctx context.Context, c *cloud.Cloud, mark string, star
 	return k.ready(ctx)
 }
 
-// state is how an object stands that is waited for.
+// state is the status of an object that stoke waits for.
 type state struct{ status, why string } // why is what the API says of a failure
 
 // until waits for an object whose operation nobody knows. look returns nil where

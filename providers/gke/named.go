@@ -72,8 +72,8 @@ func (s sameThing) PlanModifyString(ctx context.Context, req planmodifier.String
 	}
 }
 
-// sameIn is for things that are named by name or in full; one that is named alone is
-// in a collection of the object's project.
+// sameIn is for things that are named by name or in full; a short name is in a
+// collection of the object's project.
 func sameIn(collection string) func(was, is naming) bool {
 	return func(a, b naming) bool {
 		return inFull(a.text, a.project, collection) == inFull(b.text, b.project, collection)
@@ -126,8 +126,8 @@ func placeParts(path string) []string {
 	return append(named, parts[len(parts)-1])
 }
 
-// sameRange is for ranges of addresses, of which the new one may be a size alone,
-// such as /14.
+// sameRange compares ranges of addresses. The new one may be only a size, such as
+// /14.
 func sameRange(was, is naming) bool {
 	return was.text == is.text || strings.HasPrefix(is.text, "/") && strings.HasSuffix(was.text, is.text)
 }

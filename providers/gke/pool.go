@@ -127,8 +127,10 @@ func (m *poolModel) place(j job) (project, location, cluster string, err error) 
 
 func poolSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, taints, tags, autoscaling and the groups of settings, which are taken away. " +
-			"What makes nodes anew is sent in one call, so that they are made anew once.",
+		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; " +
+			"an argument that is removed from the configuration leaves the pool as it is, except labels, taints, tags, " +
+			"autoscaling and the groups of settings, which are removed. " +
+			"Changes that recreate nodes are sent in one call, so that nodes are recreated once.",
 		Attributes: map[string]schema.Attribute{
 			"cluster":                               named(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
 			"name":                                  requiredName("Its name.", 40),
@@ -166,15 +168,17 @@ func poolSchema(context.Context) schema.Schema {
 			"drain":                                 drainSchema(),
 			"blue_green":                            blueGreenSchema(),
 			"exclude_upgrades_until_end_of_support": serversFlag("Whether Google upgrades the nodes only when their version is supported no more: protection for long runs."),
-			"allow_data_loss":                       schema.BoolAttribute{Optional: true, Description: "Whether what lies on local SSDs may be lost, and experiments that run in the cluster be interrupted, when nodes are made anew or the pool goes. Without it such a plan is refused."},
-			"image_streaming":                       serversFlag("Whether containers start before their images are there in full."),
-			"gvnic":                                 serversFlag("Whether nodes have Google's virtual network card."),
-			"fast_socket":                           serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
-			"version":                               schema.StringAttribute{Optional: true, Description: `Least version of the nodes, such as "1.35". Anything newer will do: nothing is ever downgraded. The cluster's control plane has to have it first; the nodes get the control plane's version, or this one if it is given in full, such as "1.35.2-gke.1000".`},
-			"node_version":                          schema.StringAttribute{Computed: true, Description: "Version that the nodes have."},
-			"step_arguments":                        schema.SingleNestedAttribute{Computed: true, Description: "What the step that was taken has in place of the pool's own arguments; null for step 0.", PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()}, Attributes: stepSchema()},
-			"step":                                  schema.Int64Attribute{Computed: true, Description: "Which step was taken: 0 is the pool's own arguments, 1 the first fallback.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
-			"capacity":                              connect.CapacityAttribute("What its nodes have for pods, by a table of machine types less what the kubelet and GKE reserve."),
+			"allow_data_loss": schema.BoolAttribute{Optional: true, Description: "Whether a plan " +
+				"that recreates nodes or deletes the pool may lose data on local SSDs and interrupt experiments in the " +
+				"cluster. Without it such a plan is refused."},
+			"image_streaming": serversFlag("Whether containers start before their images are there in full."),
+			"gvnic":           serversFlag("Whether nodes have Google's virtual network card."),
+			"fast_socket":     serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
+			"version":         schema.StringAttribute{Optional: true, Description: `Least version of the nodes, such as "1.35". Anything newer will do: nothing is ever downgraded. The cluster's control plane has to have it first; the nodes get the control plane's version, or this one if it is given in full, such as "1.35.2-gke.1000".`},
+			"node_version":    schema.StringAttribute{Computed: true, Description: "Version that the nodes have."},
+			"step_arguments":  schema.SingleNestedAttribute{Computed: true, Description: "What the step that was taken has in place of the pool's own arguments; null for step 0.", PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()}, Attributes: stepSchema()},
+			"step":            schema.Int64Attribute{Computed: true, Description: "Which step was taken: 0 is the pool's own arguments, 1 the first fallback.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
+			"capacity":        connect.CapacityAttribute("What its nodes have for pods, by a table of machine types less what the kubelet and GKE reserve."),
 		},
 		Blocks: map[string]schema.Block{
 			"autoscaling": scalingSchema(),
@@ -195,7 +199,8 @@ func taintSchema() schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{Required: true, Description: description}
 	}
-	return schema.ListNestedAttribute{Optional: true, Description: "Taints of the nodes. Those that GKE sets by itself, such as nvidia.com/gpu, are left alone.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+	return schema.ListNestedAttribute{Optional: true, Description: "Taints of the nodes. Taints that GKE sets by " +
+		"itself, such as nvidia.com/gpu, are ignored.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"key": text("Key."), "value": text("Value."), "effect": text("NO_SCHEDULE, PREFER_NO_SCHEDULE, or NO_EXECUTE."),
 	}}}
 }

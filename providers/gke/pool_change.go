@@ -12,9 +12,9 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// update is that of model. What an apply left unfinished is finished first: a
-// pool that is in error after a create is made anew. One that has been whole keeps
-// what it got: it may be full of work.
+// update is that of model. It completes an unfinished apply first: a pool in error
+// after its creation is recreated. A pool that has been complete once keeps its
+// nodes: they may be full of work.
 func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	where, j, err := m.at(j)
 	if err != nil {
@@ -61,8 +61,8 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	return nil
 }
 
-// resume goes on with a create that ended badly when nobody was there: by the next
-// step of the fallback, where machines were lacking, and by all of them otherwise.
+// resume continues a create that failed after its apply had ended: with the next
+// step of the fallback if machines were lacking, otherwise with all of them.
 func (m *poolModel) resume(ctx context.Context, j job, where at, now *containerpb.NodePool) error {
 	mark, n := now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now)
 	if scarce(failed(now)) && n < len(m.steps()) {

@@ -173,7 +173,7 @@ func (m *poolModel) checkLoss(j job, prior *poolModel) {
 	if len(why) == 0 {
 		return
 	}
-	detail := fmt.Sprintf("The change of %s makes the nodes of this pool anew, and what lies on their local SSDs is lost.", strings.Join(why, ", "))
+	detail := fmt.Sprintf("The change of %s recreates the nodes of this pool, and data on their local SSDs is lost.", strings.Join(why, ", "))
 	if m.AllowDataLoss.ValueBool() {
 		j.diags.AddAttributeWarning(path.Root("allow_data_loss"), "Data on local SSDs is lost", detail)
 		return

@@ -58,7 +58,7 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 	return p
 }
 
-// policies are what is beside the nodes' configuration.
+// policies sets the parts of the pool other than the nodes' configuration.
 func (m *poolModel) policies(p *containerpb.NodePool) {
 	if given(m.Autoscaling) {
 		p.Autoscaling = m.scaling().wanted()
@@ -180,8 +180,8 @@ func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTa
 	return all
 }
 
-// gkes tells whether a taint is one that GKE sets by itself: for GPUs and TPUs, for
-// queued pools, and where images for other machines would not run, such as on Arm
+// gkes reports whether GKE sets a taint by itself: for GPUs and TPUs, for queued
+// pools, and where images for other machines would not run, such as on Arm
 // (hashicorp/terraform-provider-google#13308).
 func gkes(t *containerpb.NodeTaint) bool {
 	switch t.GetKey() {

@@ -173,7 +173,7 @@ func failed(p *containerpb.NodePool) error {
 }
 
 // relieve takes the pool away that the cluster was made with, once another one
-// runs pods without taints. That it cannot is no fault of the pool at hand.
+// runs pods without taints. A failure is not reported as an error of this pool.
 func (m *poolModel) relieve(ctx context.Context, j job, where at) {
 	if err := m.takeAway(ctx, j, where); err != nil {
 		addWarning(j, "The cluster's first node pool is still there", fmt.Errorf("the next change of a node pool takes it away: %w", err))

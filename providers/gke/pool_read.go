@@ -22,8 +22,8 @@ func stepOf(p *containerpb.NodePool) int {
 	return n
 }
 
-// read is that of model. What a step of the fallback chose in place of an argument
-// is no difference of the argument.
+// read is that of model. A value that a step of the fallback chose for an argument
+// is not a difference.
 func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	where, j, err := m.at(j)
 	if err != nil {
@@ -242,7 +242,7 @@ func (m *poolModel) readPolicies(p *containerpb.NodePool, imported bool) {
 	m.Autoscaling = blockOf(scalingSchema(), out)
 }
 
-// addWarning says what could not be read beside the object itself.
+// addWarning reports a failure to read something other than the object itself.
 func addWarning(j job, summary string, err error) { j.diags.AddWarning(summary, sentence(err)) }
 
 func taintType() attr.Type { return taintSchema().(schema.ListNestedAttribute).NestedObject.Type() }

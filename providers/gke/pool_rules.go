@@ -122,7 +122,7 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 		}
 	}
 	m.Capacity = planned
-	for n := range m.steps() { // nobody knows yet which step it will be
+	for n := range m.steps() { // the step is not known yet
 		step := m.step(n + 1)
 		there, _ := step.nodeZones(ctx, j)
 		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, there, nil)) {

@@ -164,7 +164,7 @@ func readSettings(ctx context.Context, config tfsdk.Config, diags *diag.Diagnost
 // can a project without the API; plans say where it is needed.
 func reach(ctx context.Context, c *cloud.Cloud) error {
 	_, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.ListClustersResponse, error) {
-		// The client would ask again until there is no time left, and say that alone.
+		// The client would retry until the time limit and then report only the limit.
 		return c.Clusters.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + c.Project + "/locations/-"}, gax.WithRetry(func() gax.Retryer { return nil }))
 	})
 	var e *cloud.Error

@@ -44,7 +44,8 @@ func (r *reviewed) runs(p plannedPool, all []providers.PlannedInstance) {
 	r.say(providers.Error, p.address, "allow_data_loss", "Experiments run in this cluster", detail+" Wait for them, or set allow_data_loss = true (of a pool that is destroyed: apply it before).")
 }
 
-// anew says what happens to the nodes of a pool that is there; "" for nothing.
+// anew describes what a plan does to the nodes of an existing pool; "" for
+// nothing.
 func (p plannedPool) anew() string {
 	switch {
 	case p.prior.IsNull():

@@ -37,9 +37,10 @@ type Settings struct {
 	Transport             string // GRPC or REST
 	EnableServices        bool   // services that are missing are enabled
 	Agent                 string // User-Agent of all calls, such as stoke/1.0
-	// Container, Compute, File and Usage are endpoints: "" for Google's own, else a
-	// URL. A URL with http:// has to lead to this machine; no token is sent there.
-	// Where the first three do, and Usage is "", nobody is asked for services.
+	// Container, Compute, File and Usage are endpoints: "" for the endpoint of
+	// Google, else a URL. A URL with http:// has to lead to this machine; no token
+	// is sent there. If the first three are http:// URLs and Usage is "", stoke
+	// does not check services.
 	Container, Compute, File, Usage string
 }
 

@@ -28,7 +28,7 @@ const (
 	Busy           // too many calls or operations, or the service is away for a moment
 	Quota          // the project may not have so much
 	StockOut       // the zone has none left
-	Ambiguous      // nobody knows whether the call had an effect
+	Ambiguous      // the call may or may not have had an effect
 	Forbidden      // a role is missing
 	Unknown        // the credentials are not taken, or give no token any more
 	Disabled       // the API is not enabled
@@ -83,7 +83,7 @@ func Explain(err error) error {
 	if late := new(lateError); errors.As(err, &late) {
 		return late.explain(err)
 	}
-	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) { // the token had to be asked for anew
+	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) { // renewing the token failed
 		return tokenError("the credentials", err)
 	}
 	e := &Error{Err: err}
