@@ -40,13 +40,15 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("to %s %s, and what was planned is %s at most: plan again, now that the packages are downloaded the plan says so", e.Because, e.Would, e.Limit)
 }
 
-// Apply brings a machine to what is wanted, in this order: wait for apt, finish
-// what it was cut off in, repositories and settings, lists where they have
-// to be read again, everything that is installed and removed in one transaction,
-// holds. Before the transaction it is simulated, and what nobody declared is a
-// *RefusedError. At the end Apply looks, and what still differs is an error.
+// Apply makes the declared changes, in this order: wait for apt, complete an
+// interrupted apt, repositories and settings, lists where they have to be read
+// again, everything that is installed and removed in one transaction, holds.
+// The transaction is simulated first: changes of packages that are not declared
+// are a *RefusedError. At the end Apply looks, and what still differs is an
+// error.
 //
-// What an earlier Apply brought and the Spec no longer declares is taken back.
+// It also takes back what an earlier Apply brought and the Spec no longer
+// declares.
 func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
 	a := &apply{m: m, rec: rec, want: want, have: have, call: providers.CallFrom(ctx), now: time.Now}
 	if err := want.Validate(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Diff says what differs, fact by fact. What packages that nobody named would
-// interrupt, only Foresee knows.
+// Diff returns the differences, fact by fact. Disruptions by packages that are
+// not declared by name are in Foresee only.
 func Diff(want Spec, have State) []host.Change {
 	var all []host.Change
 	if have.unfinished() {

@@ -21,8 +21,8 @@ func pinFile(owner string) string          { return "/etc/apt/preferences.d/stok
 func proxyFile(owner string) string        { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-proxy" }
 func excludeFile(owner string) string      { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-exclude" }
 
-// settings are the files that a Spec comes down to, but for the keyrings; an
-// empty one is not needed.
+// settings are the files of a Spec, without the keyrings; an empty one is not
+// needed.
 func (s Spec) settings() map[string]string {
 	files := map[string]string{
 		pinFile(s.Owner): s.pins(), proxyFile(s.Owner): s.proxy(), excludeFile(s.Owner): s.exclude(),

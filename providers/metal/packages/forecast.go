@@ -23,12 +23,12 @@ type Forecast struct {
 	Because    string          // the action that the disruption comes from
 }
 
-// Foresee says what Apply would do, in one round trip, or two where something
-// has to be told from what stoke itself brought. It changes
-// nothing, so that a repository which the machine does not have yet, or lists
-// that are older than a version, leave things open: Doubtful and Notes say which,
-// and Apply asks again right before it installs. Where apt knows no version of a
-// package, all lists are read anew, into a folder that goes again.
+// Foresee returns the changes that Apply would make, in one round trip, or two
+// where the record of stoke's own packages matters. It changes nothing, so that a
+// repository which the machine does not have yet, or lists that are older than a
+// version, leave things open: Doubtful and Notes say which, and Apply asks again
+// right before it installs. Where apt knows no version of a package, all lists
+// are read again, into a temporary folder.
 func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
 	var f Forecast
 	if err := want.Validate(); err != nil {
@@ -114,8 +114,8 @@ func firstLine(err error) string {
 	return line
 }
 
-// others says what somebody else has decided about packages that are declared,
-// and what becomes of that.
+// others describes decisions of other tools about declared packages, and how
+// Apply treats them.
 func (s Spec) others(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {

@@ -39,7 +39,7 @@ type Installed struct {
 // unfinished reports whether dpkg has work left from before.
 func (st State) unfinished() bool { return len(st.Broken) > 0 || st.Interrupted }
 
-// UnsupportedError says that nobody here knows what manages packages on a machine.
+// UnsupportedError: the machine has no supported package manager.
 type UnsupportedError struct{ OS string }
 
 func (e UnsupportedError) Error() string {
@@ -85,8 +85,8 @@ locks() {
 }
 `
 
-// systemdScript tells whether the maintainer scripts of a package deal with systemd:
-// those that are installed, or those of an archive in apt's cache.
+// systemdScript reports whether the maintainer scripts of a package call systemd: of
+// the installed package, or of an archive in apt's cache.
 const systemdScript = `
 systemd() {
   p=${1%%:*}

@@ -73,8 +73,8 @@ func readKeyring(content []byte) (binary []byte, keys []publicKey, err error) {
 	}
 }
 
-// dearmor decodes all armored blocks one after the other. What stands between
-// them is a comment.
+// dearmor decodes all armored blocks one after the other. Text between them is
+// a comment.
 func dearmor(content []byte) ([]byte, error) {
 	var all []byte
 	for rest := bufio.NewReader(bytes.NewReader(content)); ; {

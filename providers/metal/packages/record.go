@@ -36,8 +36,7 @@ type was struct {
 	Declared bool   `json:"declared,omitempty"` // it is declared
 }
 
-// untouched tells that a package is there as somebody else left it: stoke found
-// it as it was before.
+// untouched reports whether stoke left the package as it found it.
 func (w was) untouched(p Installed) bool {
 	return p.There() && !w.Open && w.Now == w.Version && w.Now != p.Version
 }

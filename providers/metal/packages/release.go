@@ -31,8 +31,8 @@ func (a *apply) releaseFiles(ctx context.Context) error {
 	return nil
 }
 
-// releaseRepositories gives back the repositories that are not declared any more:
-// the sources first, for a repository must be gone before its key goes.
+// releaseRepositories removes the repositories that are no longer declared: the
+// sources first, since a key must outlive its repository.
 func (a *apply) releaseRepositories(ctx context.Context) ([]host.Outcome, error) {
 	var names []string
 	for _, file := range a.rec.KeptFiles() {

@@ -13,10 +13,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Restore takes back what Apply brought: packages that came in are purged, but for
-// configuration files that are not as a package has them; others get their
-// versions, holds and marks back, and then files go. What somebody has
-// come to need, or changed since, stays, and the outcome says why.
+// Restore takes back what Apply brought: it purges packages that came in, except
+// configuration files that were changed; others get their versions, holds and
+// marks back, and then files go. A package that others now need, or that has
+// changed since, stays, and the outcome has the reason.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
 	if _, err := rec.Was(noteOwner, &a.want.Owner); err != nil {
@@ -188,8 +188,8 @@ func (u *undo) plan(name string, w was, p Installed) {
 	}
 }
 
-// spare keeps files that somebody has written, before the package came or after:
-// whatever of them was stoke's has been given back by now.
+// spare keeps files that others have written, before the package came or after:
+// the files of stoke were restored before.
 func (u *undo) spare(own map[string][]string) {
 	u.spared = own
 	u.clear = slices.DeleteFunc(u.clear, func(name string) bool { return len(own[name]) > 0 })

@@ -46,8 +46,8 @@ func (a Action) String() string {
 //	Remv NAME [OLD] […]
 //	Purg NAME [OLD] […]
 //
-// Other lines are for people. One that begins as an action but is none is an
-// error: nothing is installed on a guess.
+// Other lines are for people. A line that begins like an action but cannot be
+// parsed is an error: nothing is installed on a guess.
 func parseSimulation(text string) ([]Action, error) {
 	var all []Action
 	vital, warned := map[string]bool{}, false
@@ -114,7 +114,7 @@ func parseAction(rest string, comes bool) (Action, error) {
 }
 
 type request struct {
-	args      []string // name=version, and name- for what is to go
+	args      []string // name=version, and name- for a removal
 	missing   []Unavailable
 	changes   bool // something is not as it should be
 	downgrade bool

@@ -23,8 +23,8 @@ type Spec struct {
 	Repositories map[string]Repository
 	Packages     map[string]Package // by name, or by name:architecture for a foreign one
 	Absent       []string           // packages that must not be there
-	// Pinned are the versions that apt chooses of packages beside, by pattern of
-	// their names, such as "*nvidia*": of those that have such a version.
+	// Pinned are the versions that apt prefers for other packages, by pattern of
+	// their names, such as "*nvidia*": for packages that have such a version.
 	Pinned map[string]string
 	// Allow are packages that apt may upgrade, downgrade or remove where
 	// what is declared needs that.
