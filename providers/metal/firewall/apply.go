@@ -120,9 +120,9 @@ type change struct {
 	lines []string // as Have has them then, for who hears that they were rolled back
 }
 
-// ufwCommands are the lines that loadScript reads. What is new comes before what
-// goes, so that nobody is cut off in between; a rule whose comment alone
-// differs is only added, which replaces its comment.
+// ufwCommands are the lines that loadScript reads. New rules are added before
+// old ones are removed, so that no connection is cut off in between; a rule
+// that differs only in its comment is only added, which replaces its comment.
 func ufwCommands(want, have []ufwRule) []string {
 	there, wanted := map[ufwRule]bool{}, map[string]bool{}
 	for _, r := range have {

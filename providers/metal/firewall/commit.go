@@ -25,8 +25,8 @@ type RolledBackError struct {
 	Cause   error    // why there was no new connection
 	Added   []string // lines that were taken back
 	Removed []string // lines that are there again
-	// Unseen is set where the machine could not be asked how it ended: it goes
-	// back by itself after the time that this says.
+	// Unseen is set if the machine could not be reached for the result: it rolls
+	// back by itself after the time in the text.
 	Unseen error
 }
 

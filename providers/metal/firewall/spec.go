@@ -119,7 +119,7 @@ func (s Spec) Problems() []Problem {
 		p.add("peers", "a machine with the role %s needs to know the other nodes: list their addresses in peers", s.Role)
 	}
 	if len(s.SSH) == 0 {
-		p.add("ssh_from", "nobody could log in any more, stoke neither: declare the ranges that SSH is used from")
+		p.add("ssh_from", "no login would be possible, not even for stoke: declare the ranges that SSH is used from")
 	}
 	for i, r := range s.NodePorts {
 		p.nodePort(i, r)
