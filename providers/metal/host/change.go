@@ -16,7 +16,7 @@ func Step(ctx context.Context, format string, args ...any) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
 }
 
-// ErrStopped says that somebody asked to stop.
+// ErrStopped: the user asked to stop.
 var ErrStopped = errors.New("stopped")
 
 // Pause waits, unless the context ends or somebody asks to stop.
@@ -114,13 +114,13 @@ type Outcome struct {
 	Fact string
 	Fate Fate
 	Why  string // for Left
-	// Expected says of what is Left that it stays wherever such a thing is taken
-	// back, and harms nobody: it is told, and is no warning.
+	// Expected marks a leftover that is normal and harmless: reported without a
+	// warning.
 	Expected bool
 }
 
-// ReportLeft tells of what is no longer declared and stays all the same. It is one
-// line: of lines that come at the same time, only the last is shown.
+// ReportLeft reports facts that are no longer declared and stay. It is one line:
+// of lines that come at the same time, only the last is shown.
 func ReportLeft(ctx context.Context, outcomes []Outcome) {
 	var left []string
 	for _, o := range outcomes {

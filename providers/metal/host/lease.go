@@ -130,8 +130,8 @@ func (s *lease) renew() {
 	}
 }
 
-// check renews the lease. That the machine could not be asked is no loss: a slow
-// line may be full of what is being sent. Only the machine knows who has it.
+// check renews the lease. A failed request does not lose the lease: a slow line
+// may be full of uploaded data. Only the machine knows who has it.
 func (s *lease) check(ctx context.Context) error {
 	began := time.Now()
 	a, err := s.ask(ctx, "beat", "")

@@ -29,10 +29,10 @@ const (
 // have their turns one after another.
 //
 // The lock is a file under /run/stoke on the machine, so a reboot ends it. Its
-// holder renews it every five seconds. One that has not been renewed for 30
+// holder renews it every five seconds. A lease that was not renewed for 30
 // seconds, by the machine's own clock since boot, is taken over, so that a
-// killed stoke is in nobody's way; by a process of the same computer at once,
-// since that sees that the holder is gone.
+// killed stoke does not block others; by a process of the same computer at
+// once, since that sees that the holder is gone.
 type Locks struct {
 	// Holder says who works here, for the messages of others:
 	// "alice@laptop, process 4242, stoke apply, since 2026-11-21T10:00:00Z".
@@ -84,11 +84,12 @@ func (e *LockedError) Error() string {
 		e.Host, e.Who, e.Waited.Round(time.Second), lockLease)
 }
 
-// LostLockError says that a machine is not ours to change any more.
+// LostLockError: stoke may no longer change a machine.
 type LostLockError struct{ Host, Why string }
 
 func (e *LostLockError) Error() string {
-	return fmt.Sprintf("%s: the lock is lost: %s; nothing more was changed, and the next apply goes on from what is there", e.Host, e.Why)
+	return fmt.Sprintf("%s: the lock is lost: %s; nothing more was changed, and the next apply continues from the "+
+		"observed state", e.Host, e.Why)
 }
 
 // Lock is one turn at a machine.
@@ -206,7 +207,7 @@ func (l *Locks) release(key string, t *turns) {
 		delete(l.machines, key)
 	}
 	l.mu.Unlock()
-	if last && t.lease != nil { // nobody else knows t any more
+	if last && t.lease != nil { // no caller uses t any longer
 		t.lease.free(context.Background())
 	}
 }

@@ -25,16 +25,16 @@ type Machine interface {
 type Command struct {
 	Args  []string // nothing in them may be secret, nor come from strings put together: arguments are quoted
 	Stdin []byte   // the way for what is secret
-	// Open is Stdin for what is too large for memory: it is read while the
-	// command runs, opened anew when the command is run again, and closed.
+	// Open is Stdin for content that is too large for memory: it is read while the
+	// command runs, opened again when the command is repeated, and closed.
 	Open func() (io.ReadCloser, error)
 	// Once says that running it twice does harm. Any other command is run again
 	// where the connection broke.
 	Once bool
 	// Unprivileged runs it as the user who logged in.
 	Unprivileged bool
-	// Look says that it changes nothing and starts nothing that goes on without it:
-	// sudo is asked once for all such commands.
+	// Look marks a command that changes nothing and leaves nothing running: all
+	// such commands share one call of sudo.
 	Look bool
 }
 
@@ -52,7 +52,7 @@ func Script(ctx context.Context, m Machine, script string, args ...string) ([]by
 	return Run(ctx, m, append([]string{"sh", "-c", script, "sh"}, args...)...)
 }
 
-// Do is Script for what it does alone, which is named in errors.
+// Do runs Script without its output. Errors contain what.
 func Do(ctx context.Context, m Machine, what, script string, args ...string) error {
 	if _, err := Script(ctx, m, script, args...); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

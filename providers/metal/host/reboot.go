@@ -30,8 +30,8 @@ type RebootLimits struct {
 	Up time.Duration
 	// Settle is from there until systemd has started everything: 5 minutes.
 	Settle time.Duration
-	// Refused is for how long a machine that comes up may let nobody in, which
-	// it does while /run/nologin is there: 3 minutes.
+	// Refused is for how long a booting machine may refuse logins, which it does
+	// while /run/nologin exists: 3 minutes.
 	Refused time.Duration
 	// Ask is for one question: 15 seconds.
 	Ask time.Duration
@@ -178,7 +178,7 @@ func (w *rebooting) ask(ctx context.Context) (b Boot, err error) {
 	return b, err
 }
 
-// patience says whether waiting goes on after a question that was not answered.
+// patience reports whether to continue after an unanswered question.
 func (w *rebooting) patience(ctx context.Context, err error, began time.Time) error {
 	var key *ssh.HostKeyError
 	switch {

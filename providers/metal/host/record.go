@@ -18,11 +18,11 @@ import (
 // Root is the folder on a machine that is stoke's own. Nobody but root reads it.
 const Root = "/var/lib/stoke"
 
-// Record is what stoke has changed on a machine and what was there before. It
-// is kept on the machine, one for each kind of resource, so that destroying
-// works without it in the state, and so that two resources never manage one
-// machine. What was there is written down before it is changed, and only once:
-// later changes are stoke's own.
+// Record has the changes that stoke made on a machine, and the values before
+// them. It is kept on the machine, one for each kind of resource, so that
+// destroying works without it in the state, and so that two resources never
+// manage one machine. Each value is noted before its first change, and only
+// then: later changes are stoke's own work.
 type Record struct {
 	m    Machine
 	file string
@@ -87,8 +87,8 @@ func (r *Record) Declared() json.RawMessage {
 	return r.data.Declared
 }
 
-// Declare keeps what the resource declares, which is no note of what was there
-// before: nothing is restored by it.
+// Declare stores the declaration of the resource. It is not a note of former
+// values: nothing is restored from it.
 func (r *Record) Declare(ctx context.Context, declared json.RawMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
