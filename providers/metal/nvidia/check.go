@@ -28,9 +28,8 @@ const (
 	needBoot = 256 << 10
 )
 
-// Check says everything that stands in the way of the declared driver on the
-// machine, not only the first thing. managed says that stoke has installed the
-// driver that is there.
+// Check reports all obstacles to the declared driver on the machine, not only
+// the first. managed is set if stoke has installed the present driver.
 func Check(want Spec, have State, managed bool) []Problem {
 	c := checker{want: want, have: have}
 	if err := want.Validate(); err != nil {
@@ -205,16 +204,17 @@ func (c *checker) rival(kind string) string {
 	return c.have.Rivals[i].File
 }
 
-// rivals looks for drivers that are no packages of the machine's. GPU Operator
-// mounts its driver container's files at /run/nvidia/driver and has to be told
-// that the host has a driver (its documentation, "Pre-Installed NVIDIA GPU
-// Drivers"); the vGPU software comes with both programs (Virtual GPU Software
+// rivals looks for drivers that do not come from packages of the machine. GPU
+// Operator mounts its driver container's files at /run/nvidia/driver and needs
+// a setting if the host has a driver (its documentation, "Pre-Installed NVIDIA
+// GPU Drivers"); the vGPU software contains both programs (Virtual GPU Software
 // User Guide); Jetson Linux names its release in /etc/nv_tegra_release.
 func (c *checker) rivals() {
 	for _, r := range []struct{ kind, summary, detail string }{
 		{rivalOperator, "GPU Operator brings the driver", "%s shows that a container of GPU Operator's has loaded it. Set driver.enabled=false there and wait until its driver pods have gone, or take this machine out of metal_gpu_driver."},
 		{rivalHost, "The machine shares out its GPUs", "%s is of the vGPU manager, whose driver is not this one. Take this machine out of metal_gpu_driver."},
-		{rivalGuest, "The GPU is a share of one", "%s is of the vGPU guest driver, which comes from the NVIDIA licensing portal and has to match the host's. Take this machine out of metal_gpu_driver."},
+		{rivalGuest, "The GPU is a share of one", "%s is of the vGPU guest driver, which the NVIDIA licensing portal " +
+			"provides and which has to match the host's driver. Take this machine out of metal_gpu_driver."},
 		{rivalTegra, "The machine is a Jetson", "%s: its driver is a part of Jetson Linux. Take this machine out of metal_gpu_driver."},
 	} {
 		if f := c.rival(r.kind); f != "" {

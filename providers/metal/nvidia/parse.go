@@ -117,7 +117,8 @@ func versionIn(line string) string {
 	return ""
 }
 
-// parseSmi reads nvidia-smi's table; why says what it said instead.
+// parseSmi reads nvidia-smi's table; why is its output where that is not a
+// table.
 func parseSmi(lines []string, rc int) (gpus []GPU, why string) {
 	if rc != 0 {
 		if rc == 124 {

@@ -122,8 +122,8 @@ func TestParseBad(t *testing.T) {
 		"kernel":       {"\t580.95.05\tDual", "\t$(id)\tDual", "no version of the driver"},
 		"user":         {"user 4711", "user x", "invalid syntax"},
 		"file":         {"aGkK", "a?", "illegal base64"},
-		"unknown line": {"drm 0", "drn 0", "none that was asked for"},
-		"too much":     {"hold libnvidia-compute-580-server", strings.Repeat("hold x\n", 100_001), "none that was asked for"},
+		"unknown line": {"drm 0", "drn 0", "not a requested one"},
+		"too much":     {"hold libnvidia-compute-580-server", strings.Repeat("hold x\n", 100_001), "not a requested one"},
 	} {
 		if _, err := parse([]byte(lined(strings.Replace(hgx, c.old, c.new, 1)))); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
