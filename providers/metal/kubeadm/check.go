@@ -40,7 +40,7 @@ func (p *problems) addAll(field, value string, why []string) {
 
 func entry(field, key string) string { return fmt.Sprintf("%s[%q]", field, key) }
 
-// Check says what is wrong with what is declared for a cluster.
+// Check returns the faults of a declared cluster.
 func (c Cluster) Check() []Problem {
 	var p problems
 	if _, err := ParseRelease(c.Version); err != nil {
@@ -51,7 +51,7 @@ func (c Cluster) Check() []Problem {
 	}
 	p.endpoint("Endpoint", c.Endpoint)
 	if a, err := netip.ParseAddr(c.Advertise); c.Advertise != "" && (err != nil || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast()) {
-		p.add("Advertise", c.Advertise, "is no address that other machines can reach: write one of the control plane machine's")
+		p.add("Advertise", c.Advertise, "is not an address that other machines can reach: write an address of the control plane's machine")
 	}
 	if c.Port < 0 || c.Port > 65535 {
 		p.add("Port", strconv.Itoa(c.Port), "is no port: write one from 1 to 65535")

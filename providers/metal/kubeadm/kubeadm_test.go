@@ -181,7 +181,7 @@ func TestChecks(t *testing.T) {
 		"Endpoint 192.0.2.10 is not HOST:PORT":          func(c *Cluster) { c.Endpoint = "192.0.2.10" },
 		"Endpoint a_b:6443 cannot be":                   func(c *Cluster) { c.Endpoint = "a_b:6443" },
 		"Endpoint h:70000 is not HOST:PORT":             func(c *Cluster) { c.Endpoint = "h:70000" },
-		"Advertise 127.0.0.1 is no address":             func(c *Cluster) { c.Advertise = "127.0.0.1" },
+		"Advertise 127.0.0.1 is not an address":         func(c *Cluster) { c.Advertise = "127.0.0.1" },
 		"Port -1 is no port":                            func(c *Cluster) { c.Port = -1 },
 		"Pods  is no network":                           func(c *Cluster) { c.Pods = nil },
 		"Pods 10.0.0.1/16 is no network":                func(c *Cluster) { c.Pods = []string{"10.0.0.1/16"} },
@@ -208,7 +208,7 @@ func TestChecks(t *testing.T) {
 	}
 	nodes := map[string]func(*Node){
 		"Name A cannot be":                                           func(n *Node) { n.Name = "A" },
-		"IP 0.0.0.0 is no address":                                   func(n *Node) { n.IP = "0.0.0.0" },
+		"IP 0.0.0.0 is not an address":                               func(n *Node) { n.IP = "0.0.0.0" },
 		"CRISocket /run/x is no socket":                              func(n *Node) { n.CRISocket = "/run/x" },
 		`Labels["a b"] 1 cannot be`:                                  func(n *Node) { n.Labels = map[string]string{"a b": "1"} },
 		`Labels["node-role.kubernetes.io/gpu"]  is one that no node`: func(n *Node) { n.Labels = map[string]string{"node-role.kubernetes.io/gpu": ""} },

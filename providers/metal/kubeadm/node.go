@@ -28,12 +28,12 @@ var kubeletOwned = map[string]string{
 // FileContent--proc-sys-net-ipv4-ip_forward.
 var preflightName = pattern.New(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
-// Check says what is wrong with what is declared for a node.
+// Check returns the faults of a declared node.
 func (n Node) Check() []Problem {
 	var p problems
 	p.addAll("Name", n.Name, validation.IsDNS1123Subdomain(n.Name))
 	if !validIP(n.IP) {
-		p.add("IP", n.IP, "is no address: write that of the machine in the cluster's network")
+		p.add("IP", n.IP, "is not an address: write the machine's address in the cluster's network")
 	}
 	if n.CRISocket != "" && !strings.HasPrefix(n.CRISocket, "unix:///") {
 		p.add("CRISocket", n.CRISocket, "is no socket: write one such as %s", DefaultCRISocket)
@@ -83,7 +83,7 @@ func MayRegister(key string) bool {
 
 var caHashForm = pattern.New(`^sha256:[0-9a-f]{64}$`)
 
-// Check says what is wrong with how a machine is to join.
+// Check returns the faults of a join.
 func (j Join) Check() []Problem {
 	var p problems
 	p.endpoint("Endpoint", j.Endpoint)
