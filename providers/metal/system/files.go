@@ -34,8 +34,8 @@ func (f FileFacts) Text(want File) string {
 	return "sha256:" + f.Digest
 }
 
-// OwnerText is the declared owner or group where it is meant, else what the machine
-// calls the one that is.
+// OwnerText returns the declared owner or group if it means the observed one, else
+// the name of the observed one on the machine.
 func OwnerText(want string, is [2]string) string {
 	if want == is[0] || want == is[1] {
 		return want

@@ -150,8 +150,8 @@ func ValidHostname(name string) error {
 	return nil
 }
 
-// kept are files and folders that are no plain files of anybody's, or that a
-// fact beside this one writes.
+// kept are paths of special files and folders, and files that another fact
+// writes.
 var kept = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", host.Root, "/etc/fstab", "/etc/hostname",
 	sysctlFile, modulesFile, timesyncdFile, chronyFile, cloudFile, "/etc/localtime"}
 

@@ -35,9 +35,9 @@ const sysctlFile = "/etc/sysctl.d/99-stoke.conf"
 // normalise makes values comparable: the kernel separates numbers by tabs.
 func normalise(value string) string { return strings.Join(strings.Fields(value), " ") }
 
-// sysctlPath is where a key is under /proc/sys. As for sysctl(8), the separator
-// that comes first is the one that counts, so that an interface's name may
-// have dots: net/ipv4/conf/eth0.100/forwarding.
+// sysctlPath is where a key is under /proc/sys. As for sysctl(8), the first
+// separator counts, so that an interface's name may have dots:
+// net/ipv4/conf/eth0.100/forwarding.
 func sysctlPath(k string) (string, error) {
 	if !key.MatchString(k) {
 		return "", errors.New("a key is names with dots or slashes between them, such as net.ipv4.ip_forward")

@@ -42,7 +42,8 @@ var Table = host.Table[Spec, Facts]{
 			}
 			return diffSwap(have.Swap)
 		},
-		// What a generator makes of /etc/fstab comes only when systemd is reloaded.
+		// Units that a generator makes of /etc/fstab appear only when systemd is
+		// reloaded.
 		Back: func(*host.Record, string) host.Change {
 			return host.Change{Fact: "swap comes back", Disruption: host.ReloadsSystemd}
 		},
