@@ -48,8 +48,7 @@ type Proxy struct{ HTTP, HTTPS, No string }
 
 // Image is an image in an archive on the operator's machine.
 type Image struct {
-	// Archive says which content is meant: the hexadecimal SHA-256 of the
-	// archive.
+	// Archive is the hexadecimal SHA-256 of the archive.
 	Archive string
 	// Open reads the archive. It is not needed to look at an image.
 	Open func() (io.ReadCloser, error)
