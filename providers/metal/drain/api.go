@@ -35,7 +35,7 @@ type api struct {
 	name    string // of the node
 	client  *rest.RESTClient
 	who     string    // it is asked as, and from where, for messages
-	expires time.Time // of the client certificate; zero where there is none, or nobody knows
+	expires time.Time // of the client certificate; zero if there is none, or it is not known
 	forget  func()
 	// as is the same API server asked by somebody else; nil where only the one who
 	// asks now can reach it.

@@ -39,8 +39,9 @@ func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []hos
 	return t.end(ctx, m, work(context.WithValue(ctx, turnKey{}, t)))
 }
 
-// Leave does work after which the machine may be no node any more: pods that run
-// there leave first, or the work is refused. Nobody waits for the node afterwards.
+// Leave calls work, after which the machine may have left the cluster: pods are
+// drained first, or the work is rejected. It does not wait for the node
+// afterwards.
 func (r *Roll) Leave(ctx context.Context, node *Node, what string, p Policy, work func(context.Context) error) error {
 	if node == nil {
 		return work(ctx)
@@ -128,8 +129,8 @@ func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
 	}
 }
 
-// witness tells a node that is back from one of which the cluster has not
-// noticed yet that it was away.
+// witness distinguishes a node that is back from a node whose absence the
+// cluster has not noticed yet.
 type witness struct {
 	boot    string // the machine's boot id; "" when not known
 	asked   bool

@@ -52,7 +52,7 @@ func ending(err error) bool {
 }
 
 // change changes the node's cordon, whatever else changes it at the same time.
-// how says no when nothing is to be changed.
+// how returns false for no change.
 func (n *Node) change(ctx context.Context, how func(*core.Node) (annotations map[string]any, unschedulable, yes bool)) error {
 	for try := 1; ; try++ {
 		node, err := n.api.node(ctx)
@@ -187,8 +187,8 @@ func leaving(pods []Pod) []Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return !p.Leaving })
 }
 
-// passing tells an API server that is away or overtaxed for a moment, as one is
-// whose machine restarts, from one that says no.
+// passing reports whether an API server is only unavailable or overloaded for a
+// moment, as one whose machine restarts, and did not reject the request.
 func passing(err error) bool {
 	var said apierrors.APIStatus
 	if !errors.As(err, &said) {

@@ -56,7 +56,7 @@ func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 		return nil, hide(err)
 	}
 	refuse := func(err error) (*identity, error) {
-		return nil, fmt.Errorf("%s: %s: %w; if the machine is no node any more, remove the file", m.Name(), kubeletConf, err)
+		return nil, fmt.Errorf("%s: %s: %w; if the machine is no longer a node, remove the file", m.Name(), kubeletConf, err)
 	}
 	cluster, user, err := parseConf(conf)
 	if err != nil {

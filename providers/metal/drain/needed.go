@@ -28,9 +28,9 @@ type Policy struct {
 	// without its kubelet's word: only for a machine that is off for certain, since
 	// pods that do run there would run twice.
 	Force bool
-	// Turn lets nodes go one after another, MaxUnavailable at a time, for changes
-	// too by which they ought not to become unavailable, such as another
-	// configuration of the kubelet, which may be one that no kubelet starts with.
+	// Turn takes one node after another, MaxUnavailable at a time, also for
+	// changes that should not make them unavailable, such as a new kubelet
+	// configuration, which may stop the kubelet from starting.
 	Turn   bool
 	Limits Limits
 }

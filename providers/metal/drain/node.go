@@ -56,7 +56,7 @@ type Pod struct {
 	Namespace, Name string
 	Kind            Kind
 	GPUs            int64  // that it asked for; devices claimed otherwise count as one each
-	Owner           string // such as "Job bert"; "" for a pod that nobody would make anew
+	Owner           string // such as "Job bert"; such as "Job bert"; "" for a pod without a controller that would make it again
 	Data            bool   // has files of its own on the node's disk (emptyDir)
 	Leaving         bool   // is being deleted
 

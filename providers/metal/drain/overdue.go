@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// OverdueError says that pods on a node which is not Ready were asked to end,
-// and nobody is there who could say that they have.
+// OverdueError: pods on a node that is not Ready were evicted, and no kubelet
+// reports their end.
 type OverdueError struct {
 	Node string
 	Pods []Pod

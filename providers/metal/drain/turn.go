@@ -25,8 +25,8 @@ func Unknown(ctx context.Context, why error) context.Context {
 	return context.WithValue(ctx, turnKey{}, &turn{err: why})
 }
 
-// Away reports whether the context is that of work on a node from which pods are
-// kept away, so that nobody is hurt by whatever is done.
+// Away reports whether the context belongs to work on a drained node, where
+// changes interrupt no pods.
 func Away(ctx context.Context) bool {
 	t, _ := ctx.Value(turnKey{}).(*turn)
 	return t != nil && t.away
