@@ -34,10 +34,9 @@ type Reach struct {
 // are bearable, each for at most some seconds. Its arguments are groups of
 // three: "peer" ADDRESS MTU or "name" NAME -.
 //
-// Full-size packets must not be taken apart on the way (-M do). Where there is
-// no ping, or it may not be used, a datagram of the same size goes to a port
-// that nobody has: when the machine there says so (ICMP, an error for whoever
-// reads), it has arrived.
+// Full-size packets must not be taken apart on the way (-M do). Without a
+// usable ping, a datagram of the same size is sent to an unused port: it has
+// arrived if that machine answers with an ICMP error.
 const reachScript = `# measure reachability
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 exec 2>/dev/null </dev/null

@@ -39,10 +39,10 @@ type Mutual struct {
 	Hosts []string // whose it is, as they are called in Together, sorted
 }
 
-// Together says what is wrong between machines: names, ids and addresses that
-// are there twice, clocks that are apart, MTUs that differ, and networks of a
-// cluster that one machine declares and another is in. The machines go by what
-// messages call them.
+// Together reports faults between machines: names, ids and addresses that occur
+// twice, clocks that are apart, MTUs that differ, and networks of a cluster
+// that one machine declares and another is in. The machines go by what messages
+// call them.
 func Together(members map[string]Member) []Mutual {
 	t := together{members: members, names: slices.Sorted(maps.Keys(members))}
 	t.unique()
@@ -239,7 +239,7 @@ func (t *together) networks() {
 		var inside []string
 		for _, name := range t.names {
 			ip, err := netip.ParseAddr(t.members[name].InCluster())
-			// One that holds the address on an interface is told so by Preflight.
+			// Preflight reports a machine that has the address on an interface.
 			if err == nil && d.prefix.Contains(ip) && !(slices.Contains(by[d], name) && t.members[name].holds(ip.String())) {
 				inside = append(inside, name)
 			}
