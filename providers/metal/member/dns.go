@@ -82,8 +82,8 @@ func tolerateInDNS(ctx context.Context, c *kubernetes.Client, taints []core.Tain
 	for _, t := range kept {
 		all = append(all, core.Toleration{Key: t.Key, Operator: core.TolerationOpExists, Effect: t.Effect})
 	}
-	// A list of tolerations is one value: a patch of another version would undo what
-	// somebody else has added meanwhile.
+	// A list of tolerations is one value: a patch based on an older version would
+	// undo another client's additions.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": d.ResourceVersion},
 		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"tolerations": all}}},

@@ -27,7 +27,7 @@ const Annotation = "stokehq/node"
 // Mark says whose a node is, and what of it.
 type Mark struct {
 	ID string `json:"id"` // the resource's
-	// Labels are those that were set, with what was there before: nil for nothing.
+	// Labels are the labels that were set, with their former values: nil for none.
 	Labels map[string]*string `json:"labels,omitempty"`
 	// Taints are those that were set, as KEY:EFFECT.
 	Taints []string `json:"taints,omitempty"`
@@ -92,7 +92,7 @@ func get(ctx context.Context, c *kubernetes.Client, of schema.GroupVersionResour
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
-// readMark reads what Apply has noted. What nobody can read is no mark.
+// readMark reads what Apply has noted. An unreadable mark counts as none.
 func readMark(node *core.Node) Mark {
 	var m Mark
 	if json.Unmarshal([]byte(node.Annotations[Annotation]), &m) != nil {
@@ -101,7 +101,7 @@ func readMark(node *core.Node) Mark {
 	return m
 }
 
-// Diff says what differs, labels first.
+// Diff returns the differences, labels first.
 func Diff(want Spec, have *State) []Difference {
 	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(want.Labels)) {
@@ -267,7 +267,7 @@ func (m Mark) text() string {
 }
 
 // Release takes back what Apply has set on a node that stays in its cluster. A
-// node that is gone, or somebody else's by now, has nothing of ours.
+// node that was deleted, or now belongs to another resource, is left as it is.
 func Release(ctx context.Context, c *kubernetes.Client, name, id string) error {
 	err := change(ctx, c, name, func(s *State) map[string]any {
 		if s.Mark.ID != id {

@@ -29,8 +29,8 @@ const (
 var slicesOfNodes = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}
 
 // devices counts what a node's ResourceSlices offer, by the names that NVIDIA's device
-// plugin has for the same: whole GPUs, and slices of GPUs (MIG) by their profile. Those of
-// an older generation of a pool do not count any more.
+// plugin has for the same: whole GPUs, and slices of GPUs (MIG) by their profile. Slices
+// of an older generation of a pool do not count.
 func devices(ctx context.Context, c *kubernetes.Client, node string) (map[string]int64, error) {
 	generations := map[string]int64{}
 	pools := map[string]map[string]int64{}
@@ -187,9 +187,9 @@ func AwaitRegistered(ctx context.Context, c *kubernetes.Client, name string, pat
 	}
 }
 
-// Await waits until a node is ready, and its GPUs are those that are declared; at
-// the end of its patience it says what is missing. What the API says for a moment
-// only is no reason to end early.
+// Await waits until a node is ready and has the declared GPUs; after its
+// patience it returns what is missing. A transient answer of the API server does
+// not end it early.
 func Await(ctx context.Context, c *kubernetes.Client, want Spec, patience time.Duration) (*State, error) {
 	end := time.Now().Add(patience)
 	told := ""

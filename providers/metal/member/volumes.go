@@ -52,7 +52,7 @@ func Pinned(ctx context.Context, c *kubernetes.Client, s *State) ([]Volume, erro
 	return all, nil
 }
 
-// pins tells whether a term holds for this node alone.
+// pins reports whether a term matches only this node.
 func (s *State) pins(term core.NodeSelectorTerm) bool {
 	alone := func(r core.NodeSelectorRequirement, value string) bool {
 		return r.Operator == core.NodeSelectorOpIn && slices.Equal(r.Values, []string{value})
