@@ -109,8 +109,10 @@ func clusterArguments() map[string]schema.Attribute {
 			Optional: true, Computed: true, Default: stringdefault.StaticString(kubeadm.DefaultMinor.String()),
 			Description: `Minor of Kubernetes, such as "1.36", whose newest patch is installed at create and kept, or a release such as "1.36.3". Another one afterwards is refused: upgrades are not supported yet.`,
 		},
-		"endpoint":                 kept("Where nodes and users reach the API server, as HOST:PORT; the machine's address and 6443 when left out. Another one is another cluster."),
-		"advertise_address":        kept("Address of the control plane's machine in the cluster's network: where its API server listens for others, and its node's. When left out, the address that SSH goes to if the machine has it, and that of its default route otherwise."),
+		"endpoint": kept("Where nodes and users reach the API server, as HOST:PORT; the machine's address and 6443 when left out. Another one is another cluster."),
+		"advertise_address": kept("Address of the control plane's machine in the cluster's network: its API " +
+			"server listens there, and its node has it. By default the SSH address if the machine has it, otherwise the " +
+			"address of its default route."),
 		"node_name":                kept("Name of the control plane's node; the machine's host name when left out."),
 		"pod_network":              network("10.244.0.0/16", "Network of the pods, or one of IPv4 and one of IPv6. Another one is another cluster."),
 		"service_network":          network("10.96.0.0/12", "Network of the Services, or one of IPv4 and one of IPv6. Another one is another cluster."),

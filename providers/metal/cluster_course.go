@@ -24,9 +24,9 @@ func (e *damagedError) Error() string { return e.why }
 
 // course decides by what the machine shows and what the record says of its past.
 //
-// Nothing here may ever lose a cluster. What would lose one is a reset, which
-// destroying alone does, an init that makes a new authority where there was one, or
-// an etcd that begins without the data that it had. So:
+// Nothing here may ever lose a cluster. A cluster could be lost by a reset, which
+// only destroying does, by an init that makes a new authority in place of an old
+// one, or by an etcd that begins without its data. So:
 //
 //   - init is for a machine that has nothing of a cluster.
 //   - Where our own init began, by a record that was written when the machine had
@@ -40,7 +40,7 @@ func (e *damagedError) Error() string { return e.why }
 //     only what differs is changed, and if the control plane is gone or has another
 //     authority nothing is.
 //
-// known says that the state knows the cluster's id.
+// known reports whether the state has the cluster's id.
 func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, error) {
 	switch {
 	case n.ending:

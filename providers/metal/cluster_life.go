@@ -83,7 +83,8 @@ func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine
 // observeInside looks at what is applied in the cluster.
 func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.Machine, spec clusterSpec, l clusterLook, differ func(fact, is string), diags *diag.Diagnostics) {
 	silent := func(err error) {
-		diags.AddWarning("The API server cannot be asked", fmt.Sprintf("%s: %s. What the state says of the cluster is taken for what it has.", on.Name(), strings.TrimSuffix(err.Error(), ".")))
+		diags.AddWarning("The API server cannot be reached", fmt.Sprintf("%s: %s. Stoke uses the recorded values of "+
+			"the cluster.", on.Name(), strings.TrimSuffix(err.Error(), ".")))
 	}
 	if l.silent != nil {
 		differ(factAPI, "does not answer")

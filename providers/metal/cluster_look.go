@@ -31,9 +31,8 @@ const (
 	noteReady   = "cluster ready"   // what was declared last has become ready
 )
 
-// settled is what was carried out last, and what came of it: with it a change of
-// what is declared is told from a change by hand, and what is declared no more
-// from what somebody else brought.
+// settled is the last applied configuration and its result. It distinguishes
+// configuration changes from drift, and removed arguments from foreign objects.
 type settled struct {
 	APIServer map[string]string `json:"api_server,omitempty"`
 	CertNames []string          `json:"cert_names,omitempty"`
@@ -136,7 +135,7 @@ func (s *settings) lookAtCluster(ctx context.Context, m host.Machine, want packa
 	return l, nil
 }
 
-// hashes are those of what is declared.
+// hashes returns the hashes of the declared values.
 func (s clusterSpec) hashes() (settled, error) {
 	var err error
 	hash := func(v map[string]any) string {
@@ -156,8 +155,8 @@ func (s clusterSpec) hashes() (settled, error) {
 	return is, err
 }
 
-// changes compares a control plane with what is declared: what is to be done on
-// its machine. It is about one whose init has ended.
+// changes compares a control plane whose init has ended with the declaration,
+// and returns the changes of its machine. It is about one whose init has ended.
 func (s clusterSpec) changes(l clusterLook) ([]host.Change, error) {
 	want, err := s.hashes()
 	if err != nil {

@@ -136,8 +136,8 @@ func (w *clusterWork) observe(ctx context.Context) (err error) {
 	return err
 }
 
-// sameRelease refuses a control plane of another release than what was planned is of:
-// kubeadm's phases would make that of it, forwards or backwards.
+// sameRelease rejects a control plane of another release than the planned one:
+// kubeadm's phases would upgrade or downgrade it.
 func (w *clusterWork) sameRelease(ctx context.Context) error {
 	is, err := kubeadm.ParseRelease(w.look.is.Version)
 	switch {

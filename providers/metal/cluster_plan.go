@@ -35,7 +35,7 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.protect(ctx, req.State, &resp.Diagnostics)
 		return
 	}
-	var endpoint types.String // one that is declared and not known yet is nobody's to fill in
+	var endpoint types.String // stays unknown where a declared value is not known yet
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("endpoint"), &endpoint)...)
 	if plan.Endpoint.IsUnknown() && endpoint.IsNull() {
 		if way, err := plan.leads(ctx); err == nil {
@@ -63,8 +63,8 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// protect refuses to destroy a cluster that is protected. One that is not on its
-// machine any more is protected from nothing.
+// protect refuses to destroy a cluster that is protected. A cluster that is no
+// longer on its machine is not protected.
 func (r *clusterResource) protect(ctx context.Context, was tfsdk.State, diags *diag.Diagnostics) {
 	var state clusterModel
 	if was.Raw.IsNull() {
@@ -195,7 +195,7 @@ func (m *clusterModel) planJoin(ctx context.Context, caHash string) types.Object
 	return join
 }
 
-// lookAhead says what apply would do on the machine, and what stands in its way.
+// lookAhead returns what apply would do on the machine, and reports obstacles.
 func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way connect.SSH, state, plan *clusterModel, anew bool, diags *diag.Diagnostics) (promise, error) {
 	plan.ID = claim(ctx, m, clusterRecord, "Cluster is managed already", clusterAt, way, plan.ID, diags)
 	known := *plan
@@ -211,8 +211,8 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 		return promise{}, nil
 	}
 	l, err := r.settings.lookAtCluster(ctx, m, spec.packages(r.settings, plan.Repository))
-	// What makes another cluster of the one on its machine begins when that is gone,
-	// and another machine is looked at before anything is destroyed.
+	// A replacement on the same machine begins when the old cluster is removed;
+	// another machine is checked before anything is destroyed.
 	if err == nil && replaced(ctx, m, clusterRecord) != nil {
 		l.protect(ctx, diags)
 		return promise{}, nil
@@ -250,8 +250,8 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 	return promising(changes), nil
 }
 
-// protect refuses to make a cluster anew in place of a protected one that is there,
-// because somebody said -replace, say.
+// protect rejects the replacement of a protected cluster that exists, such as by
+// -replace.
 func (l clusterLook) protect(ctx context.Context, diags *diag.Diagnostics) {
 	set := part(providers.CallFrom(ctx).Replaces, "deletion_protection")
 	if set != cty.NilVal && set.True() && l.is.Role == kubeadm.ControlPlane && !l.notes.ending {
@@ -274,8 +274,9 @@ func (m *clusterModel) has(argument string) bool {
 	return true
 }
 
-// preflight tells what kubeadm will refuse. What a metal_host may fix in the same
-// plan is left to the review of the whole plan, or a warning where there is none.
+// preflight reports what kubeadm will reject. Faults that a metal_host of the
+// same plan may fix are left to the review of the whole plan; without a review
+// they are warnings.
 func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec clusterSpec, diags *diag.Diagnostics) {
 	f, err := r.settings.known(ctx, m)
 	if err != nil {
@@ -304,7 +305,8 @@ func unready(machine string, soon []unfitness) string {
 	return text
 }
 
-// noteNewer tells of a newer patch, which nobody installs by itself.
+// noteNewer notes a newer patch release. stoke does not install it without a
+// change of the configuration.
 func noteNewer(ctx context.Context, diags *diag.Diagnostics, installed kubeadm.Release, have packages.State) {
 	newest := installed
 	for _, v := range have.Packages["kubeadm"].Versions {

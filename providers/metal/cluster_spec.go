@@ -31,11 +31,11 @@ type clusterSpec struct {
 	anyPatch bool // of the release's minor: none was installed yet
 }
 
-// errUnknown says that a part of what is declared is not known yet.
+// errUnknown: a declared value is not known yet.
 var errUnknown = errors.New("not known yet")
 
-// spec reads the model. What follows from the machine (its name and address) is
-// "" while nobody has looked.
+// spec reads the model. Values that come from the machine (its name and
+// address) are "" before it was observed.
 func (m *clusterModel) spec(ctx context.Context) (clusterSpec, error) {
 	if !wholly(ctx, m.Version, m.Pods, m.Services, m.Domain, m.CNI, m.Manifest, m.Kubelet, m.Proxy, m.Patches, m.APIServer, m.CertSANs,
 		m.CertificateLife, m.CALife, m.IgnorePreflight, m.Images, m.GPUPlugin, m.GPUPluginImage, m.FlannelImage, m.FlannelPluginImage) {
@@ -87,13 +87,13 @@ func (m *clusterModel) spec(ctx context.Context) (clusterSpec, error) {
 	return s, nil
 }
 
-// flannel tells whether the network of pods is flannel's.
+// flannel reports whether the pod network is flannel.
 func (m *clusterModel) flannel() bool {
 	return m.CNI.ValueString() == cniFlannel || m.CNI.IsNull() && m.Manifest.ValueString() == ""
 }
 
-// release is the one that is installed, the one that is declared, or a minor of
-// which any patch will do.
+// release returns the installed release, the declared one, or a minor whose
+// patch does not matter.
 func (m *clusterModel) release() (r kubeadm.Release, anyPatch bool, err error) {
 	if installed := m.Installed.ValueString(); installed != "" {
 		r, err = kubeadm.ParseRelease(installed)

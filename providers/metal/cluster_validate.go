@@ -25,7 +25,7 @@ var clusterArgument = map[string]string{
 	"IgnorePreflight": "ignore_preflight_errors",
 }
 
-// ValidateConfig says what is wrong with a configuration by itself.
+// ValidateConfig checks the configuration without the machine.
 func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config clusterModel
 	diags := &resp.Diagnostics

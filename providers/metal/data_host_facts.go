@@ -21,8 +21,7 @@ import (
 
 type hostFacts struct{ configured }
 
-// configured is what data sources have in common: the settings, of which there are
-// none while validating.
+// configured has the settings of a data source; they are nil while validating.
 type configured struct{ settings *settings }
 
 // Configure takes the settings.

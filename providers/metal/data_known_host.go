@@ -129,8 +129,8 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 	return fromMachine(ctx, dial, to)
 }
 
-// through are the machines on the way: those that were given, or else the
-// provider block's.
+// through returns the machines on the way: the given ones, or the bastions of
+// the provider block.
 func (d *knownHost) through(given []knownHostHop, to connect.Hop) ([]connect.Hop, error) {
 	if len(given) == 0 && d.settings != nil {
 		return d.settings.ssh.Hops(to)

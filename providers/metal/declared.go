@@ -13,8 +13,8 @@ import (
 )
 
 // declaredKey is where private state keeps what the last apply declared. The
-// state holds what the machine has, in which a package that somebody removed is
-// missing: without this nobody would look for it again.
+// state has the observed packages. Without this record, a package that was
+// removed by hand would be forgotten.
 const declaredKey = "declared"
 
 // unfinishedKey is where private state keeps that the last apply failed: what its

@@ -123,9 +123,9 @@ func inCluster(ctx context.Context, m host.Machine, p drain.Policy) (drain.Polic
 	return p, nil
 }
 
-// locked works on a machine while nobody else does: no other process, and no
-// other resource of this one. What is done goes through the machine and the
-// context that work gets, which end with the lock unless it is unleased.
+// locked calls work with the lock of a machine: no other process and no other
+// resource of this process changes the machine. work uses only the given
+// machine and context. Both end with the lock, unless it is unleased.
 func (s *settings) locked(ctx context.Context, m host.Machine, unleased bool, work func(context.Context, host.Machine) error) error {
 	lock, err := s.shared.locks.Lock(ctx, m)
 	if err != nil {

@@ -56,7 +56,8 @@ func firewallSchema() schema.Schema {
 		}}}
 	}
 	return schema.Schema{
-		Description: "Who may connect to a machine. What follows from its role is open to whom it needs to be, what is declared is, and nothing else. " +
+		Description: "The firewall of a machine. It opens the ports that the machine's role needs and the declared " +
+			"ports, and no others. " +
 			"New rules are taken back by the machine itself unless a new SSH connection confirms them.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
@@ -72,8 +73,8 @@ func firewallSchema() schema.Schema {
 			"control_planes": texts(false, "Addresses of the control planes: etcd is open between them alone."),
 			"pod_network":    texts(false, "Networks of the pods, which use the API server and the kubelet."),
 			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
-			"cni_ports":      texts(false, `What a network plugin needs between nodes beside, such as "6783/tcp".`),
-			"api_clients":    texts(false, "Who uses the API server on port 6443 beside nodes and pods."),
+			"cni_ports":      texts(false, `Other ports that the network plugin needs between nodes, such as "6783/tcp".`),
+			"api_clients":    texts(false, "Addresses that use the API server on port 6443, in addition to nodes and pods."),
 			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. Rules that lock stoke out are rolled back."),
 			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},

@@ -26,8 +26,8 @@ func (m *firewallModel) adopt(ctx context.Context, by firewallModel) bool {
 	return true
 }
 
-// observe reads what the machine has. Arguments that are not valid, as those of
-// an import are, are no reason not to look.
+// observe reads what the machine has. Invalid arguments, such as those of an
+// import, do not prevent reading.
 func (m *firewallModel) observe(ctx context.Context, _ *settings, on host.Machine, _ firewallModel, diags *diag.Diagnostics) error {
 	var quiet diag.Diagnostics
 	want, _ := m.spec(ctx, &quiet)
@@ -83,8 +83,8 @@ func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewa
 	return stored, err
 }
 
-// foreign says that a table is there without a record: it is somebody else's,
-// whatever its name is, unless it was imported.
+// foreign rejects an existing table without a record: it does not belong to
+// stoke, whatever its name, unless it was imported.
 func foreign(ctx context.Context, m host.Machine, id string, exists bool) error {
 	if !exists || id == imported {
 		return nil
@@ -119,8 +119,8 @@ func (*firewallModel) restore(ctx context.Context, _ *settings, m host.Machine, 
 	return firewall.Restore(ctx, m, rec)
 }
 
-// undoing tells what becomes of the rules: that interrupts nobody, and lets in whom
-// they keep out.
+// undoing returns the changes of a removal: they interrupt no connections, and open
+// what the rules kept out.
 func (*firewallModel) undoing(ctx context.Context, _ *settings, _ host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
 	changes := firewall.Undoing(rec)
 	for _, c := range changes {

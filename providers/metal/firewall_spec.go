@@ -150,7 +150,8 @@ func (r *specReader) rules(block string, list types.List) []firewall.Rule {
 	for i, m := range models {
 		at := path.Root(block).AtListIndex(i)
 		if !m.From.IsNull() && !m.From.IsUnknown() && len(m.From.Elements()) == 0 {
-			r.wrong(at.AtName("from"), errors.New("it is empty, so that nobody could connect: leave it out if everybody is meant"))
+			r.wrong(at.AtName("from"), errors.New("it is empty, so that no address could connect: leave it out to allow "+
+				"all addresses"))
 		}
 		rules = append(rules, firewall.Rule{
 			Ports:   readAt(r, at.AtName("ports"), m.Ports, firewall.ParseOpening),

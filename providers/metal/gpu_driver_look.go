@@ -54,9 +54,9 @@ func (l driverLook) changes(want nvidia.Spec) []host.Change {
 	return all
 }
 
-// foresee is changes, with what apt would do besides, and what is taken back
-// because it is not declared any more. What it cannot say is in
-// the error; the changes are there all the same.
+// foresee returns changes together with the forecast of apt and the removal of
+// what is no longer declared. If a part is not known, it returns an error with
+// the known changes.
 func (l driverLook) foresee(ctx context.Context, m host.Machine, want nvidia.Spec) ([]host.Change, packages.Forecast, error) {
 	changes := l.changes(want)
 	if l.want.Owner == "" {

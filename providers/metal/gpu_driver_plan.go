@@ -97,7 +97,7 @@ func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way 
 	plan.ID = claim(ctx, m, gpuDriverRecord, "Driver is managed already", path.Root("host"), way, plan.ID, diags)
 	changes, forecast, err := l.foresee(ctx, m, want)
 	if replaced(ctx, m, gpuDriverRecord) != nil {
-		changes = append(changes, host.Change{Fact: "the driver goes before it is made anew", Disruption: host.Drains})
+		changes = append(changes, host.Change{Fact: "the driver is removed before it is installed again", Disruption: host.Drains})
 	}
 	if err != nil {
 		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))

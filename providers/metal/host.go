@@ -45,7 +45,7 @@ type hostModel struct {
 	containerdModel
 
 	prior  *hostModel // what is stored, nil where the resource is new or it does not matter
-	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
+	config *hostModel // the configuration, if available: only it has the write-only values
 }
 
 type bastionModel struct {
@@ -76,7 +76,8 @@ func hostSchema() schema.Schema {
 			"accept_new_host_key": schema.BoolAttribute{
 				Optional: true, Description: "Take the key that the machine shows at the first plan, and no other from then on.",
 			},
-			"role":         schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"control-plane", "worker"}}, Description: "What it is to be in a cluster: control-plane or worker. Preflight checks what that needs."},
+			"role": schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"control-plane", "worker"}}, Description: "" +
+				"The machine's role in a cluster: control-plane or worker. Preflight checks what that needs."},
 			"cluster":      schema.StringAttribute{Optional: true, Description: "Name of the cluster that it is to belong to. Machines of one cluster are checked against each other."},
 			"ssh":          connect.MachineResult("The way to the machine, for what is done on it. Known while planning; nothing in it is secret."),
 			"cordoned_by":  schema.StringAttribute{Computed: true, Description: "Which run of stoke has cordoned the node and was cut off before it could let pods back; null for none. Apply lets them back."},

@@ -168,7 +168,8 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	for name := range config.Files.Elements() {
 		if spec.Owns(name) {
 			diags.AddAttributeError(path.Root("files").AtMapKey(name), "File is managed by containerd",
-				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. What is missing there goes into a file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
+				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. Put further settings into a "+
+					"file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
 		}
 	}
 	images := containerd.Spec{Images: spec.Images}
@@ -177,8 +178,8 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	addPartly(diags, "Invalid container runtime settings", whole, partly{"containerd", spec.Validate()}, partly{"images", images.Validate()})
 }
 
-// plan says what containerd's files are to be, as far as its version is known,
-// and which archives are meant.
+// plan sets the contents of containerd's files, as far as its version is known,
+// and the digests of archives.
 func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, diags *diag.Diagnostics) {
 	plan.State, plan.Archives = types.ObjectUnknown(runtimeStateTypes()), types.MapUnknown(types.StringType)
 	if plan.Containerd.IsNull() {

@@ -19,8 +19,9 @@ type factsModel struct {
 	AllowCgroupV1 types.Bool   `tfsdk:"allow_cgroup_v1"`
 }
 
-// factsSection looks at what the machine is, and whether it is fit for what it
-// is to be. It changes nothing. It comes last: facts are those after an apply.
+// factsSection observes the facts of the machine and checks whether it is fit
+// for its role. It changes nothing. It is the last section, so that the facts
+// are read after the changes of an apply.
 type factsSection struct{ settings *settings }
 
 func (factsSection) attributes() map[string]schema.Attribute {
@@ -103,7 +104,7 @@ func (factsSection) undoing(context.Context, host.Machine, *host.Record, *hostMo
 	return nil, nil
 }
 
-// changes says everything that stands in the way, and changes nothing.
+// changes reports all obstacles, and returns no changes.
 func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	f, err := s.settings.gather(ctx, m)
 	if err != nil {

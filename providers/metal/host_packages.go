@@ -309,8 +309,8 @@ func texts(l []types.String) []string {
 	return all
 }
 
-// same is what was declared where the machine has the same, in whatever order,
-// and else what it has: order is no drift.
+// same returns the declared list if the machine has the same elements in any
+// order, and otherwise the observed one: order is not drift.
 func same(declared []types.String, has []string) []types.String {
 	d := texts(declared)
 	slices.Sort(d)

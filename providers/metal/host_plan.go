@@ -80,8 +80,8 @@ func (m *hostModel) derive(ctx context.Context, way connect.SSH, diags *diag.Dia
 	}
 }
 
-// meet asks a machine for its key, which is "" when it cannot be reached. What
-// it shows is in the plan, for somebody to compare.
+// meet asks a machine for its key, which is "" when it cannot be reached. The
+// plan shows the key, so that the user can compare it.
 func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Diagnostics) string {
 	shown := ""
 	m, err := r.settings.reach(way, func(key string) error { shown = key; return nil })
@@ -145,9 +145,9 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	return changes, true
 }
 
-// another warns where the way to the machine leads to another one by now, or to
-// one that was installed anew: with a new host key that looks like the same one.
-// The plan compares with what the former one had, so it says what differs here.
+// another warns if the way leads to another machine than before, or to a
+// reinstalled one: by its host key these look the same. The plan compares with
+// the values of the former machine, so the warning lists the differences.
 func another(prior *hostModel, is facts.Facts, address string, changes []host.Change, diags *diag.Diagnostics) bool {
 	was, _ := prior.Facts.Attributes()["machine_id"].(types.String)
 	if was.ValueString() == "" || is.MachineID == "" || was.ValueString() == is.MachineID {
@@ -167,7 +167,8 @@ func another(prior *hostModel, is facts.Facts, address string, changes []host.Ch
 		would = "Apply would change there:\n  " + strings.Join(differ, "\n  ")
 	}
 	diags.AddAttributeWarning(path.Root("address"), "This is another machine", fmt.Sprintf(
-		"%s has the machine id %s, and the one that the state knows (%s) has %s: it was replaced or installed anew, or the address is a slip of the pen. What stoke changed on the former one stays there as it is. %s",
+		"%s has the machine id %s, and the machine in the state (%s) has %s: it was replaced or reinstalled, or the "+
+			"address is wrong. Stoke's changes on the former machine stay there. %s",
 		address, is.MachineID, prior.Address.ValueString(), was.ValueString(), would))
 	return true
 }

@@ -163,9 +163,9 @@ func aptRepository(from nvidia.Source, why string) packages.Repository {
 	}
 }
 
-// place is where in the resource a fact about packages stands: package packages
-// does not know its attributes, and some of what it is told nobody declared by
-// name.
+// place returns the path of the argument that declared a fact of packages:
+// package packages does not know the attributes, and some facts follow from
+// other arguments.
 func (d declaredSoftware) place(by declaredPackages, at []string) []string {
 	name := ""
 	if len(at) > 1 {
@@ -192,9 +192,9 @@ func (d declaredSoftware) place(by declaredPackages, at []string) []string {
 	return []string{"packages"} // of apt itself
 }
 
-// unavailable says which packages no repository has. Where one is still to come it
-// is no news that it brings what is known to be there: only what somebody wrote
-// is doubted.
+// unavailable reports packages that are in no repository. If a repository is
+// still to be added, it may bring the packages that stoke knows from it; then
+// only packages that the configuration names are reported.
 func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f packages.Forecast, diags *diag.Diagnostics) {
 	at := func(u packages.Unavailable) path.Path {
 		if p := d.place(by, []string{"packages", u.Package}); p[0] != "packages" {

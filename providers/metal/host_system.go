@@ -87,7 +87,7 @@ type declaredSystem struct {
 	time    *timeModel
 	files   map[string]fileModel
 	digests map[string]types.String
-	secrets map[string]fileModel // from the configuration; nil where there is none at hand
+	secrets map[string]fileModel // from the configuration; nil if it is not available
 }
 
 // read takes the model apart; ok is false while something of it is unknown.
@@ -192,8 +192,8 @@ func (systemSection) validate(ctx context.Context, config *hostModel, diags *dia
 		partly{"files", system.Spec{Files: spec.Files}.Validate()})
 }
 
-// plan says what the sensitive files' digests are to be. While a content is the
-// one that was planned before, its digest stays.
+// plan sets the digests of the sensitive files. The digest of an unchanged
+// content stays.
 func (systemSection) plan(ctx context.Context, prior, plan *hostModel, diags *diag.Diagnostics) {
 	unknown := types.MapUnknown(types.StringType)
 	plan.Digests = types.MapNull(types.StringType)

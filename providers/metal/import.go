@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// importing is the id of what is being taken over, which has to be looked at.
+	// importing is the id of an imported object that was not read yet.
 	importing = "importing"
 	// imported is the id of what was taken over where no record knows it, until it
 	// is made ours.

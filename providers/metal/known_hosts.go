@@ -71,8 +71,9 @@ func fromKnownHosts(file, address string, port int) (knownKey, error) {
 
 var errShown = errors.New("the key was shown")
 
-// fromMachine lets a machine show its key, and goes away before anything is
-// told to it. That it has the key, it has proved; whose key it is, nobody has.
+// fromMachine reads the host key that a machine shows, and disconnects without
+// sending anything to it. That it has the key, it has proved; the key exchange
+// proves that the machine has the key, but not whose key it is.
 func fromMachine(ctx context.Context, dial func(context.Context) (net.Conn, error), address string) (knownKey, error) {
 	conn, err := dial(ctx)
 	if err != nil {

@@ -28,10 +28,10 @@ type kind struct {
 	what   string    // in messages: Machine, Firewall, Driver
 	at     path.Path // the argument that leads to the machine
 	schema func() schema.Schema
-	// noted says that the state holds what the machine has, so that what was
-	// declared has to be noted beside it.
+	// noted: the state stores observed values, so the declared ones are kept in
+	// private data.
 	noted bool
-	// unleased says that work goes on where the lock cannot be renewed.
+	// unleased: work continues if the lock cannot be renewed.
 	unleased bool
 }
 
@@ -171,10 +171,10 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 }
 
-// apply makes the machine what is planned. A step that fails does not taint:
-// what is done is done, and the next apply goes on from what it finds. What was
-// declared before stays noted then: by it the next plan sees what is still to be
-// given back. id is that of a resource that is new.
+// apply makes the machine what is planned. A failed step does not taint: the
+// next apply continues from the observed state of the machine. The old
+// declaration stays in the record until then: the next plan needs it to find
+// what must still be restored. id is the id of a new resource.
 func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfsdk.Plan, configured tfsdk.Config, state *tfsdk.State, private privateSetter, diags *diag.Diagnostics) {
 	plan, config := P(new(M)), new(M)
 	diags.Append(planned.Get(ctx, plan)...)
@@ -221,7 +221,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	promise{}.keep(ctx, private, diags) // it was for this apply
 }
 
-// store stores a model. What nobody came to know is null.
+// store stores a model. Unknown values become null.
 func store(ctx context.Context, state *tfsdk.State, stored any) diag.Diagnostics {
 	diags := state.Set(ctx, stored)
 	raw, err := tftypes.Transform(state.Raw, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
@@ -285,7 +285,7 @@ func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *d
 	case err != nil:
 		return err
 	case rec.ID() != state.id().ValueString():
-		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("That of %s belongs to %s by now; nothing was changed there.", m.Name(), rec.By()))
+		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("The record of %s now belongs to %s; nothing was changed there.", m.Name(), rec.By()))
 		return nil
 	}
 	outcomes, err := state.restore(ctx, l.settings, m, rec)
@@ -349,14 +349,14 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case lost(err) || ssh.IsPermanent(err):
 		resp.Diagnostics.AddWarning(unreachable(way.Address, err))
 	default:
-		resp.Diagnostics.AddWarning(k.what+" cannot be examined", fmt.Sprintf("%s. What the state says is taken for what it has.", err))
+		resp.Diagnostics.AddWarning(k.what+" cannot be examined", fmt.Sprintf("%s. Stoke uses the recorded values.", err))
 	}
 }
 
-// find looks for the record of a create that was interrupted, which has the
-// operation's mark, or of what is imported, which is declared as the record says.
-// What a create was to make is planned: it is noted as declared, because the state
-// will hold what the machine has, and words for people in it.
+// find looks for the record of an interrupted create, which has the operation's
+// mark, or of an imported object, which is declared as the record says. For a
+// create the planned values are noted as declared, because the state will hold
+// observed values, with descriptions for people among them.
 func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, planned tftypes.Value, private privateSetter, diags *diag.Diagnostics) (bool, error) {
 	k, call := l.kind(), providers.CallFrom(ctx)
 	rec, err := host.OpenRecord(ctx, m, k.record)

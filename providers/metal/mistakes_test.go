@@ -63,7 +63,7 @@ func TestHostMistakes(t *testing.T) {
 		{"metal_node", node + `gpu_resources = { mig = -1 }, gpu_taint = false`, []string{`gpu_resources["mig"]: names such as`}},
 		{"metal_node", node + `gpus = -1, gpu_taint = false`, []string{"gpus: no fewer than 0"}},
 		{"metal_node", node + `node_name = "GPU_1", private_address = "gpu1", max_pods = 0, resolv_conf = "resolv.conf"`,
-			[]string{"node_name: lower", "private_address: is no address", "max_pods: at least 1", "resolv_conf: absolute path"}},
+			[]string{"node_name: lower", "private_address: is not an address", "max_pods: at least 1", "resolv_conf: absolute path"}},
 		{"metal_node", node + `labels = { "a b" = "c", "node-role.kubernetes.io/x" = "a b" }, taints = [{ key = "a b", effect = "Never" }], ignore_preflight_errors = ["all"]`,
 			[]string{`labels["a b"]: alphanumeric`, `labels["node-role.kubernetes.io/x"]: alphanumeric`, "taints: alphanumeric", "taints[0].effect: not one of", "ignore_preflight_errors: would hide"}},
 		{"metal_cluster", head, nil},

@@ -25,8 +25,8 @@ import (
 
 const authorityFile = "/etc/kubernetes/pki/ca.crt"
 
-// clusterError says that a cluster could not be asked, and where. What it does not
-// say is that there is none.
+// clusterError: a cluster could not be reached, and where. It does not mean that
+// the cluster does not exist.
 type clusterError struct {
 	what string // of what failed: the endpoint, or the control plane's machine
 	err  error
@@ -42,8 +42,8 @@ func (e *clusterError) Error() string {
 
 func (e *clusterError) Unwrap() error { return e.err }
 
-// errNoCluster says for certain that a cluster is gone: its control plane's
-// machine answers, and is none of that cluster.
+// errNoCluster: a cluster certainly no longer exists, because its control
+// plane's machine answers and does not belong to it.
 var errNoCluster = errors.New("the cluster is not there any more")
 
 // controlPlane is the machine on which a cluster was made. It is asked without its
@@ -130,7 +130,8 @@ func standsBetween(ctx context.Context, head host.Machine, machine, endpoint str
 	case port != "6443" || declared.Role != string(firewall.ControlPlane):
 		return fmt.Errorf("%sthe metal_firewall of %s, with role = %q, opens no port %s unless a rule of it does: it has to let TCP port %s in from %s (6443 comes with role = %q)", why, head.Name(), declared.Role, port, port, ip, firewall.ControlPlane)
 	case !letsIn(slices.Concat(declared.Peers, declared.ControlPlanes, declared.APIClients), ip):
-		return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from its peers alone, and %s is none: add it to peers", why, head.Name(), port, ip)
+		return fmt.Errorf("%sthe metal_firewall of %s lets in TCP port %s only from its peers, and %s is not a peer: "+
+			"add it to peers", why, head.Name(), port, ip)
 	}
 	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall stands between: open it there", why, head.Name(), port, ip)
 }
@@ -177,7 +178,7 @@ func dials(ctx context.Context, m host.Machine, endpoint string) error {
 	return err
 }
 
-// own tells whether the machine is the control plane's.
+// ownNode reports whether the machine is the machine of the control plane.
 func ownNode(ctx context.Context, on types.Object, j joinModel) bool {
 	a, known := connect.MachineFromObject(ctx, on)
 	b, also := connect.MachineFromObject(ctx, j.ControlPlane)

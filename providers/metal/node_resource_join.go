@@ -31,14 +31,16 @@ const (
 	tidyLimit  = 30 * time.Second
 )
 
-// bring makes the machine the node that is declared. It goes by what it finds:
+// bring makes the machine the node that is declared. It depends on the observed
+// role:
 //
 //   - a worker that has joined is never joined again: its kubelet gets its
 //     arguments and configuration, and is restarted where they differ;
 //   - one whose join was cut off has nothing to lose, as it has never been ready: it
 //     is reset and joins;
-//   - a machine with no role joins. Where the cluster has a node of that name with
-//     our mark, the machine was installed anew, and that node goes first.
+//   - a machine with no role joins. Where the cluster has a node of that name
+//     with our mark, the machine was reinstalled, and that node is removed
+//     first.
 func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, limit time.Duration) error {
 	l.rec = rec
 	if l.own {
@@ -268,7 +270,7 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	}
 	want := l.want
 	if l.wasReady {
-		want.GPUs = nil // those that broke are told of, and nobody waits for them
+		want.GPUs = nil // broken GPUs are reported, and not waited for
 	}
 	if _, err := member.Await(ctx, l.client, want, max(limit-time.Since(began), time.Second)); err != nil {
 		return l.explained(ctx, err)

@@ -42,7 +42,7 @@ type nodeLook struct {
 	fields    []string      // of the kubelet's configuration that differ
 	wasReady  bool          // it had the GPUs that are declared before
 	cutOff    bool          // a join, or what follows it, has begun and did not end
-	untried   bool          // its GPUs are to be tried, and nobody has
+	untried   bool          // its GPUs must be tested and were not yet
 	users     []string      // pods that have GPUs, where they are untried
 	gpuTaints []core.Taint  // of the control plane's own node
 	kept      []core.Taint  // those of them that the cluster's DNS does not tolerate
@@ -321,7 +321,7 @@ type nodeProblem struct {
 	summary, detail string
 }
 
-// problems are what stands in the way of what is declared.
+// problems returns the obstacles to the declared node.
 func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProblem) {
 	add := func(at, summary, format string, args ...any) {
 		all = append(all, nodeProblem{path.Root(at), summary, fmt.Sprintf(format, args...)})

@@ -62,17 +62,17 @@ func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, er
 	return rec, nil
 }
 
-// claim is what own will say, for a plan. id is the resource's, null or unknown
-// where it is new. One that was imported while nobody could look gets the id of
-// what it takes over. A machine that this very address manages, though the state
-// knows nothing of it, is an error; one of another address is a warning, because
-// this plan may be the end of that one.
+// claim is what own will say, for a plan. id is the resource's id, null or
+// unknown if it is new. A resource that was imported without a connection gets
+// the id of the object that it adopts. A machine that this very address manages,
+// though the state knows nothing of it, is an error; one of another address is a
+// warning, because this plan may be the end of that one.
 func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Path, way connect.SSH, id types.String, diags *diag.Diagnostics) types.String {
 	rec, err := host.OpenRecord(ctx, m, kind)
 	call := providers.CallFrom(ctx)
 	taken := &takenError{machine: m.Name(), kind: kind}
 	switch {
-	case err != nil: // there is none, or apply says what is the matter
+	case err != nil: // there is no record, or apply reports the error
 		return id
 	case id.ValueString() == imported:
 		return types.StringValue(rec.ID())

@@ -156,7 +156,7 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 	return diags
 }
 
-// wellKnown is where machines fetch from what nobody declared a repository for.
+// wellKnown returns the hosts of the default repositories.
 func wellKnown() []string {
 	return []string{dockerURL, nvidia.DriverURL, nvidia.ToolkitURL, kubernetesURL}
 }

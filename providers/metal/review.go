@@ -66,7 +66,7 @@ func (h plannedHost) node() bool { return h.cluster != "" || h.member.Needs.Role
 
 type reviewed struct {
 	hosts []plannedHost
-	// networks are those of clusters, with what they are.
+	// networks are the networks of clusters, with a description.
 	networks map[string]string
 	diags    providers.Diagnostics
 	said     map[string]bool

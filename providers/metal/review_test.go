@@ -140,7 +140,7 @@ func TestReview(t *testing.T) {
 			saw(s, 1, f[1])
 			saw(s, 2, f[2])
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), planned(2, nil), firewall(0, "10.244.0.0/16")},
-			[]string{"Machine asks its proxy for the cluster: metal_host.n[0]: 10.40.5.0 has a proxy for everybody (/etc/environment, or what logins set), and its no_proxy has nothing for:\n  10.244.0.0/16, the pods' network\n  10.96.0.0/12, the services' network\nName"}},
+			[]string{"Machine asks its proxy for the cluster: metal_host.n[0]: 10.40.5.0 has a proxy for all users (/etc/environment, or the login environment), and its no_proxy lacks:\n  10.244.0.0/16, the pods' network\n  10.96.0.0/12, the services' network\nAdd"}},
 	} {
 		s, f := sighted(t, 3)
 		if tt.change != nil {

@@ -30,8 +30,8 @@ func (o oneOf) ValidateString(_ context.Context, req validator.StringRequest, re
 	resp.Diagnostics.AddAttributeError(req.Path, "Invalid value", detail)
 }
 
-// validateWay says what is wrong with the way to the machine, at the arguments
-// that it comes from.
+// validateWay checks the connection arguments, and reports faults at their
+// paths.
 func (m *hostModel) validateWay(diags *diag.Diagnostics) {
 	way, known := m.way()
 	if !known {
