@@ -29,7 +29,7 @@ type Entry struct {
 	// They depend on nothing but their arguments, so that nobody has to be
 	// started or configured for them.
 	Functions map[string]function.Function
-	// Runs, when not nil, finds what goes on behind objects of the provider.
+	// Runs, when not nil, finds the runs behind objects of the provider.
 	Runs Runs
 	// Limits are the provider's own; the zero value is none.
 	Limits Limits
@@ -37,11 +37,11 @@ type Entry struct {
 
 // Review is what a provider reviews.
 type Review struct {
-	// Planned are the instances of all linked-in providers. What is sensitive in
-	// those of others is unknown.
+	// Planned are the instances of all linked-in providers. Sensitive values of
+	// other providers' instances are unknown.
 	Planned []PlannedInstance
-	// Others are addresses of managed instances of all other providers that are to
-	// be made or changed: what comes of them is known to nobody here.
+	// Others are addresses of managed instances of all other providers that the
+	// plan makes or changes: this provider does not know the results.
 	Others []string
 	// Configured are the provider's own values, as Entry.New made them, one for
 	// each configuration that was needed to plan.
@@ -49,8 +49,8 @@ type Review struct {
 }
 
 // PlannedInstance is one instance as the plan leaves it. Planned is null when
-// it is destroyed; of one that the provider would not plan it is what was
-// proposed: what is computed may be null.
+// it is destroyed; of an instance that the provider rejected it is the proposed
+// object: computed values may be null.
 type PlannedInstance struct {
 	Address string
 	Source  string // of its provider, as in the Catalogue

@@ -19,7 +19,8 @@ const defaultWorkspace = "default"
 // other configurations. Whoever lists the provider in a catalogue says which
 // backends there are.
 type States interface {
-	// CheckBackend says why there is no backend of a kind, in a sentence.
+	// CheckBackend returns an error, in a sentence, if a kind of backend does not
+	// exist.
 	CheckBackend(kind string) error
 
 	// CheckConfig says why arguments do not fit a kind, in a sentence. They
