@@ -14,8 +14,8 @@ import (
 	"github.com/stokehq/stoke/modules/source"
 )
 
-// Finder finds the folders of modules that are no folders beside their
-// caller: repositories, archives, what registries and the library have.
+// Finder finds the folders of modules from elsewhere: repositories, archives,
+// registries and the library.
 type Finder interface {
 	// Find answers in the order of the calls, which come from modules that
 	// are equally far from the root.
@@ -97,7 +97,7 @@ func Installed(m source.Manifest, called Called) Found {
 	case !ok:
 		return problem("Module not installed", "Module %q comes from %s, and is not installed yet.", call.Name, call.Address.Redacted())
 	case record.Source != call.Address.Text:
-		return problem("Module source has changed", "Module %q comes from %s, and what is installed came from %s.",
+		return problem("Module source has changed", "Module %q comes from %s, and the installed one came from %s.",
 			call.Name, call.Address.Redacted(), redacted(record.Source))
 	case call.Address.Kind == source.Published && !accepts(call.Version, record.Version):
 		return problem("Module version requirements have changed", "Module %q requires version %s, and version %s is installed.",

@@ -27,8 +27,8 @@ type Moved struct {
 	FromRange, ToRange hcl.Range
 }
 
-// Removed says that a resource or module was taken out of the configuration,
-// and what becomes of its objects.
+// Removed is a removed block: a resource or module left the configuration, and
+// its objects are destroyed or forgotten.
 type Removed struct {
 	From      address.Target // without instance keys, relative to the module
 	Destroy   bool           // false: the objects are forgotten and left alone

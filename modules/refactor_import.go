@@ -11,7 +11,7 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// Import says that an existing object is to be managed from now on.
+// Import is an import block: stoke adopts an existing object.
 type Import struct {
 	To       ImportAddress
 	ID       hcl.Expression
@@ -146,8 +146,8 @@ func checkKeyPlaces(t address.Target, keys []hcl.Expression) error {
 	return nil
 }
 
-// checkNoImports finds import blocks outside of the root module, which alone
-// knows what there is.
+// checkNoImports reports import blocks outside of the root module, the only one
+// that may have them.
 func (l *loader) checkNoImports(call *Call) {
 	for _, i := range call.Module.Imports {
 		l.fail(&i.Range, "Import block outside the root module", "Only the root module can import. Move the block there; its address then begins with module.%s.", call.Name)

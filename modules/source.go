@@ -82,7 +82,7 @@ func (disk) Read(name string) ([]byte, error) {
 	return readBounded(f)
 }
 
-// readNamed reads what somebody named on the command line. It may be a pipe,
+// readNamed reads a file that was named on the command line. It may be a pipe,
 // such as a shell makes of <(command), or /dev/null.
 func (d disk) readNamed(name string) ([]byte, error) {
 	info, err := os.Stat(name)

@@ -142,7 +142,7 @@ func together[T any](list []T, do func(T)) {
 	wg.Wait()
 }
 
-// get fetches one package into a folder beside those of installed modules.
+// get fetches one package into a folder next to the installed modules.
 func (r *run) get(p *pack) (dir, sub string, err error) {
 	if err := r.ctx.Err(); err != nil {
 		return "", "", err

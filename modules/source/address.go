@@ -142,8 +142,8 @@ func packageName(p tfaddr.ModulePackage) (name string, err error) {
 	return p.String(), nil
 }
 
-// splitSubdir takes the folder after a double slash out of an address, with
-// what comes after a question mark left to the package.
+// splitSubdir takes the folder after a double slash out of an address. The
+// query after a question mark stays with the package.
 func splitSubdir(text string) (pkg, sub string) {
 	from := 0
 	if at := strings.Index(text, "://"); at >= 0 && !strings.ContainsAny(text[:at], "/?") { // after a scheme, not in a path

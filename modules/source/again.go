@@ -40,7 +40,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// errStalled says that a connection stands and nothing comes over it.
+// errStalled: the connection is open but idle.
 var errStalled = errors.New("the server sends nothing any more")
 
 // passing reports whether an error may be another time's success: what the
