@@ -248,8 +248,8 @@ func replaceable(dir string) error {
 	return nil
 }
 
-// claim makes and locks the folder beside dir in which the dataset is
-// written, empty. The lock goes with the returned folder.
+// claim makes and locks an empty folder next to dir, where the dataset is
+// written. Closing the returned folder releases the lock.
 func claim(dir string) (*os.File, error) {
 	parent, base := filepath.Split(dir)
 	if base == "" {

@@ -292,7 +292,7 @@ func (s *Server) gather(p wire.Prepare) (missing int64) {
 		}
 		arrived, changed := s.arrived, s.changed
 		s.mu.Unlock()
-		timer := time.NewTimer(max(left, time.Second)) // what comes is looked at again
+		timer := time.NewTimer(max(left, time.Second)) // arrivals are checked again after the wait
 		fired = false
 		select {
 		case <-arrived:

@@ -83,8 +83,8 @@ func (c *processes) arguments(r *role) []string {
 	return append(args, "--index", strconv.Itoa(r.index))
 }
 
-// environment is what a role gets of ours, and what is its alone: workers
-// share the GPUs, each one's first is its own first.
+// environment returns the environment of a role: ours, and the role's own
+// variables. Workers share the GPUs; each begins with another one.
 func environment(ours []string, s *spec.Spec, r *role) []string {
 	const devices = "CUDA_VISIBLE_DEVICES"
 	if n := s.Worker.GPUs; r.name == Worker && n > 0 {
