@@ -142,16 +142,16 @@ func (p *planner) settleKnown(t *eval.Task, owner *eval.Provider, ty *eval.Type,
 	return state.Result{Changes: []state.Change{change}}, "was looked at; the object is there", true
 }
 
-// updatedMeta is what is known about an object after an update of which nobody
-// knows how far it came. Its values do not tell, either: an update may have done
-// a part of its work, or have changed nothing but what is sensitive.
+// updatedMeta returns the metadata of an object after an update with an unknown
+// result. The object's values do not tell, either: the update may have done a
+// part of its work, or have changed only sensitive values.
 //
 // So the object may hold old values and new ones, and is as sensitive as both
 // were; the next apply takes away what is too much. It may refer to what it
 // referred to and to what it was to refer to, and has to go before all of that.
 // The two together make no circle: what an update newly refers to is finished
-// before it begins. In which order a replacement goes is the configuration's
-// wish alone, as for an object that is not changed.
+// before it begins. The order of a replacement
+// comes from the configuration, as for an unchanged object.
 func updatedMeta(m state.Meta, in state.Intent) state.Meta {
 	for _, path := range in.Sensitive {
 		if !slices.ContainsFunc(m.Sensitive, path.Equals) {

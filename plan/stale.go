@@ -14,11 +14,11 @@ import (
 
 // A saved plan is stale when something that it rests on has moved since: an
 // object that it changes, one that a change or a changed output reads, such an
-// output itself. What else has happened to the state is no obstacle: two plans
-// of disjoint parts can both be applied, in either order.
+// output itself. Other changes of the state do not matter: two plans of
+// disjoint parts can both be applied, in either order.
 //
-// To tell, the plan has a version of each stored object: a digest, keyed so
-// that nobody can guess secrets by it. Without the key nothing but the state's
+// For this the plan has a version of each stored object: a digest, keyed so that
+// it cannot be used to guess secrets. Without the key nothing but the state's
 // serial can be compared.
 
 // Pin notes which versions of the stored objects the plan rests on. The state
@@ -96,7 +96,8 @@ func (p *planner) needs(result *Plan) {
 	}
 }
 
-// Stale says why the plan cannot be applied to the state any more, or nil.
+// Stale returns the reason why the plan can no longer be applied to the state, or
+// nil.
 // Objects that have moved and that it does not rest on are marked so: the apply
 // takes them as they are.
 func (p *Plan) Stale(s *state.State) error {

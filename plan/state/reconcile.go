@@ -8,9 +8,9 @@ import (
 	"github.com/stokehq/stoke/plan/seal"
 )
 
-// reconcile compares the journal with the snapshot and replays it. These are
-// all the ways in which a process can have left them, in the order in which
-// Begin, Append and Close write:
+// reconcile compares the journal with the snapshot and replays it. A
+// process can leave these combinations, in the order of the writes of Begin,
+// Append and Close:
 //
 //	snapshot      journal                    what happened
 //	none or 4     none                       nothing, or a run that was completed
@@ -20,7 +20,7 @@ import (
 //	4             same serial, folded        died in Close, nothing had changed
 //	4, serial+n   older serial, folded       died in Close, before the journal was removed
 //
-// Everything else was done by somebody else and is an error.
+// Any other combination is an error: another program wrote a file.
 func (f *File) reconcile(log []byte) error {
 	snapName, logName := f.store.Names()
 	corrupt := func(offset int, format string, args ...any) error {

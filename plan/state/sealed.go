@@ -11,7 +11,7 @@ import (
 
 // A journal holds what providers answered, sensitive values included, and must
 // not show them. Its records are therefore sealed with a key that is drawn
-// for each journal and kept in the snapshot beside it, as a member of its own
+// for each journal and kept in the snapshot, as a member of its own
 // while the snapshot says version 5:
 //
 //	{ "version": 5, …,"stoke_journal_key":"…"}
