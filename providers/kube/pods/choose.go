@@ -93,7 +93,8 @@ func oneOf(p *core.Pod, names []container) (container, bool) {
 func (s *Set) noneRuns(f *found, role string, fit []*core.Pod) error {
 	switch {
 	case len(f.pods) == 0:
-		return &providers.RunError{Summary: "Nothing runs there", Detail: strings.ToUpper(explainNoPods(f)[:1]) + explainNoPods(f)[1:] + "."}
+		why := explainNoPods(f)
+		return &providers.RunError{Summary: "Nothing runs there", Detail: strings.ToUpper(why[:1]) + why[1:] + "."}
 	case len(fit) == 0:
 		var names []string
 		for _, p := range f.pods[:min(most, len(f.pods))] {
