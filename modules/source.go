@@ -117,7 +117,7 @@ func readable(info fs.FileInfo) error {
 	case mode.IsDir():
 		return errors.New("it is a folder, not a file")
 	case !mode.IsRegular():
-		return fmt.Errorf("it is no regular file (%s)", mode)
+		return fmt.Errorf("it is not a regular file (%s)", mode)
 	case info.Size() > maxFileSize:
 		return fmt.Errorf("it has %.1f MiB; %d MiB is the most for a file of configuration or values", float64(info.Size())/(1<<20), maxFileSize>>20)
 	}

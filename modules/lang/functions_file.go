@@ -58,7 +58,8 @@ func (f folder) open(name string) (*os.File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("there is no such file; functions read files that are there before the plan, not those that a resource makes")
+		return nil, errors.New("there is no such file; functions read files that exist before the plan, not files " +
+			"that a resource makes")
 	case err != nil:
 		return nil, err
 	case info.IsDir():
