@@ -67,7 +67,7 @@ func readLogOptions(q url.Values) (o logOptions, err error) {
 				err = fmt.Errorf("limitBytes must be greater than 0")
 			}
 		default:
-			err = fmt.Errorf("%s is no parameter of logs", name)
+			err = fmt.Errorf("%s is not a parameter of logs", name)
 		}
 		if err != nil {
 			return o, fmt.Errorf("parameter %s: %w", name, err)

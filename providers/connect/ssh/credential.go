@@ -113,7 +113,7 @@ func parseKey(pem []byte, passphrase, name string) (ssh.Signer, error) {
 	var missing *ssh.PassphraseMissingError
 	if !errors.As(err, &missing) {
 		if err != nil {
-			return nil, fmt.Errorf("%s is no private key that OpenSSH or PEM knows: %s", name, insteadOfKey(pem, err))
+			return nil, fmt.Errorf("%s is not a private key that OpenSSH or PEM knows: %s", name, insteadOfKey(pem, err))
 		}
 		return signer, nil
 	}
@@ -136,7 +136,7 @@ func insteadOfKey(text []byte, err error) string {
 	case bytes.HasPrefix(text, []byte("PuTTY-User-Key-File-")):
 		return "it is PuTTY's; convert it with: puttygen KEY.ppk -O private-openssh -o KEY"
 	case bytes.HasPrefix(text, []byte("---- BEGIN SSH2 PUBLIC KEY")), notPublic == nil && !isCertificate:
-		return "it is the public key; the private one is beside it, in the file without .pub"
+		return "it is the public key; the private one is in the same folder, in the file without .pub"
 	case isCertificate:
 		return "it is a certificate, which belongs into certificate_file"
 	case len(text) == 0:
@@ -209,7 +209,7 @@ func readSmall(name string, check func(name string, info fs.FileInfo) error) ([]
 	}
 	b, err := io.ReadAll(io.LimitReader(f, mostKey+1))
 	if err == nil && len(b) > mostKey {
-		err = fmt.Errorf("%s has more than %d bytes, so it is no key", name, mostKey)
+		err = fmt.Errorf("%s has more than %d bytes, so it is not a key", name, mostKey)
 	}
 	return b, err
 }

@@ -105,5 +105,5 @@ type busyError struct {
 }
 
 func (e *busyError) Error() string {
-	return fmt.Sprintf("%s opens no session on a connection that stands (MaxSessions in its sshd_config): %s", e.host, e.said)
+	return fmt.Sprintf("%s opens no session on an open connection (MaxSessions in its sshd_config): %s", e.host, e.said)
 }

@@ -142,7 +142,7 @@ func (l *looks) drop() {
 	if l.shell == nil {
 		return
 	}
-	l.shell.stop(errors.New("it is not needed any more"))
+	l.shell.stop(errors.New("it is no longer needed"))
 	<-l.shell.ended
 	l.shell = nil
 }
