@@ -337,7 +337,7 @@ func (f *forecast) planRecreation(ctx context.Context, u *unstructured.Unstructu
 	case live.Refuses(err) && k.Kind != "Service": // no other object may have its ports and addresses
 		return "", err
 	case err != nil:
-		return f.unchecked(k, "what is there now stands in the way of a dry run")
+		return f.unchecked(k, "the observed objects prevent a dry run")
 	}
 	result = result.DeepCopy()
 	result.SetName(u.GetName())

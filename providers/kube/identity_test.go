@@ -86,7 +86,7 @@ func TestFileChangedSinceThePlan(t *testing.T) {
 		}
 	}
 	config := w.conf("kube_manifest", map[string]cty.Value{"path": cty.StringVal(file), "namespace": cty.StringVal(w.ns)})
-	says(t, w.plan(thing{}, config).Diagnostics, "Manifest cannot be read", "there is no file or folder")
+	says(t, w.plan(thing{}, config).Diagnostics, "Manifest cannot be read", "does not exist: a path")
 	write(configMap1("a", "1"))
 	pl := w.plan(thing{}, config)
 	write(configMap1("a", "2"))

@@ -71,7 +71,8 @@ func (s *settings) standard(ctx context.Context) (connect.Connection, error) {
 	case diags.HasError():
 		return c, &providers.RunError{Summary: diags[0].Summary(), Detail: diags[0].Detail()}
 	case !known:
-		return c, &providers.RunError{Summary: "Cluster not known", Detail: "What the block provider \"kube\" says of it depends on variables without a value, or on what an apply makes. Give variables as for a plan."}
+		return c, &providers.RunError{Summary: "Cluster not known", Detail: "The block provider \"kube\" depends on " +
+			"variables without a value, or on results of an apply. Give variables as for a plan."}
 	}
 	return c, nil
 }
@@ -128,7 +129,7 @@ func stringAt(v cty.Value, name string) string {
 // configured are the settings of the provider block.
 func configured(ctx context.Context, o providers.RunObject) (*settings, error) {
 	if o.Configured == nil {
-		return nil, errors.New("which cluster it is says the block provider \"kube\", and there is no configuration here")
+		return nil, errors.New("the block provider \"kube\" names the cluster, and this folder has no configuration")
 	}
 	p, err := o.Configured(ctx)
 	if err != nil {

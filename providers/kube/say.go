@@ -39,7 +39,7 @@ func (r *set) explainData(e *dataError) diag.Diagnostic {
 }
 
 func dataDetail(e *dataError) string {
-	return fmt.Sprintf("%s, and what it holds would go with it. Set prune_data = true to allow that, or declare it as it was.", e)
+	return fmt.Sprintf("%s, which would delete its content. Set prune_data = true to allow that, or declare it as it was.", e)
 }
 
 // explain is what people read about an object that the API server refuses: of a

@@ -107,7 +107,7 @@ func Untold(address string, of []connect.Demand, why string) providers.Note {
 		names = append(names, d.Name)
 	}
 	return providers.Note{Address: address, Kind: providers.NoteForecast,
-		Text: fmt.Sprintf("whether a node can take the pods of %s cannot be told: %s", strings.Join(names, ", "), why)}
+		Text: fmt.Sprintf("stoke cannot tell whether a node can take the pods of %s: %s", strings.Join(names, ", "), why)}
 }
 
 // verdict is whether nodes can take the pods of a demand, as far as all that may

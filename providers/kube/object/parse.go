@@ -109,7 +109,7 @@ func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 	}
 	var content map[string]any
 	if err := json.Unmarshal(text, &content); err != nil {
-		return nil, errors.New("it is no object: want apiVersion, kind and metadata")
+		return nil, errors.New("it is not an object: want apiVersion, kind and metadata")
 	}
 	u := &unstructured.Unstructured{Object: content}
 	if items, ok := content["items"].([]any); ok && strings.HasSuffix(u.GetKind(), "List") {
@@ -117,7 +117,7 @@ func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 		for i, item := range items {
 			o, ok := item.(map[string]any)
 			if !ok {
-				return nil, fmt.Errorf("item %d of the %s is no object", i, u.GetKind())
+				return nil, fmt.Errorf("item %d of the %s is not an object", i, u.GetKind())
 			}
 			one := &unstructured.Unstructured{Object: o}
 			if err := check(one); err != nil {
@@ -170,7 +170,7 @@ func check(u *unstructured.Unstructured) error {
 		}
 		m, ok := v.(map[string]any)
 		if !ok {
-			return fmt.Errorf("metadata.%s of the %s is no map", field, u.GetKind())
+			return fmt.Errorf("metadata.%s of the %s is not a map", field, u.GetKind())
 		}
 		for k, v := range m {
 			if _, ok := v.(string); !ok {

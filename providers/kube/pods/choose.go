@@ -23,8 +23,8 @@ type chosen struct {
 	others bool // the role would have fitted others as well
 }
 
-// choose finds a container of a role that runs: in a pod that is ready, if one
-// is, and the one that has been there for the longest.
+// choose finds a running container of a role: in a ready pod if possible, and
+// the oldest one.
 func (s *Set) choose(ctx context.Context, role string) (*chosen, error) {
 	f, err := s.find(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Set) noneRuns(f *found, role string, fit []*core.Pod) error {
 		for _, p := range f.pods[:min(most, len(f.pods))] {
 			names = append(names, s.role(p))
 		}
-		return &providers.RunError{Summary: noSuchRole, Detail: fmt.Sprintf("There is no pod or container %q. There are %s; \"stoke status\" lists all.", role, strings.Join(names, ", "))}
+		return &providers.RunError{Summary: noSuchRole, Detail: fmt.Sprintf("Pod or container %q does not exist. There are %s; \"stoke status\" lists all.", role, strings.Join(names, ", "))}
 	}
 	var why []string
 	for _, p := range fit[:min(most, len(fit))] {

@@ -21,7 +21,7 @@ type watched struct {
 	name string
 }
 
-// watch hears of pods until ctx is done. It fails only where that is forbidden:
+// watch watches pods until ctx is done. It fails only where that is forbidden:
 // otherwise it is begun again.
 func (fl *follower) watch(ctx context.Context, of watched) error {
 	inner, stop := context.WithCancelCause(ctx)
@@ -106,8 +106,7 @@ func (fl *follower) ours(ctx context.Context, u *unstructured.Unstructured) (boo
 	return false, nil
 }
 
-// learn takes in what the objects own now. What they owned before is still
-// theirs.
+// learn takes in what the objects own now. Former pods of the set still count.
 func (fl *follower) learn(f *found) {
 	fl.state.Lock()
 	defer fl.state.Unlock()
