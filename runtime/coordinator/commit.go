@@ -89,7 +89,7 @@ func (u *update) again(lease int64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a server misses the contribution of lease %d, which is no part of the update", lease)
+	return fmt.Errorf("a server misses the contribution of lease %d, which is not part of the update", lease)
 }
 
 // sums is what a whole update is made of. Where something of it is not finite,

@@ -407,7 +407,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 	if !a.Skip {
 		if at := (point{s.term, s.version}); s.read() > 0 {
 			if s.room(s.read(), nil); at != (point{s.term, s.version}) {
-				return refuse("at version %d of term %d by now", s.version, s.term)
+				return refuse("now at version %d of term %d", s.version, s.term)
 			}
 		}
 		if err := a.Recipe.Validate(); err != nil {

@@ -321,7 +321,7 @@ func (c *processes) listen(control io.Reader) {
 		c.events <- line
 	}
 	if err := lines.Err(); err != nil {
-		c.Log.Error("the coordinator cannot be heard any more", "error", err)
+		c.Log.Error("the coordinator no longer answers", "error", err)
 	}
 }
 
