@@ -45,8 +45,8 @@ type Event struct {
 // Listener hears events; nil listens to nothing.
 type Listener func(Event)
 
-// OneAtATime returns a listener that may be called by many goroutines and
-// calls l by one of them at a time. Of nil it is one that does nothing.
+// OneAtATime returns a listener that may be called by many goroutines and calls
+// l by one of them at a time. For nil the result does nothing.
 func OneAtATime(l Listener) Listener {
 	if l == nil {
 		return func(Event) {}

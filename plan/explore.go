@@ -20,12 +20,11 @@ type Explorer struct {
 	stop    func()
 }
 
-// Explore makes an explorer. Resources have the values that the state holds
-// or, when planned is set, those that a plan made now gives them. The caller
-// closes it.
+// Explore makes an explorer. Resources have the values of the state or, when
+// planned is set, the values that a new plan gives them. The caller closes it.
 func Explore(ctx context.Context, r Request, planned bool) (*Explorer, hcl.Diagnostics) {
 	if !planned {
-		r.Mode = Destroy // it is the mode in which resources are what the state says
+		r.Mode = Destroy // in this mode resources have their values of the state
 	}
 	p, diags := newPlanner(ctx, r)
 	if diags.HasErrors() {
@@ -69,7 +68,7 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 	})
 	diags = eval.SortDiagnostics(e.p.ev.Diagnostics())
 	if diags.HasErrors() && !e.planned {
-		e.renew() // the same mistake is told again to whoever asks again
+		e.renew() // a repeated query reports the same fault again
 	}
 	return v, diags
 }
@@ -106,7 +105,7 @@ func (e *Explorer) Provider(addr, about string) (p *redact.Provider, diags hcl.D
 	return p, eval.SortDiagnostics(e.p.ev.Diagnostics())
 }
 
-// Close ends the providers that were asked.
+// Close ends the started providers.
 func (e *Explorer) Close() {
 	e.stop()
 	e.p.ev.Close()

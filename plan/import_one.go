@@ -105,7 +105,7 @@ func (p *planner) unconfigured(addr address.Instance) *hcl.Diagnostic {
 	}
 	d := notConfigured(addr, nil, p.ev.Declared(addr.Resource) != nil)
 	if p.ev.Declared(addr.Resource) == nil {
-		d.Detail = fmt.Sprintf("There is no configuration for %s. Write its resource block first, such as:\n\n  resource %q %q {\n    # arguments\n  }", addr, addr.Type, addr.Name)
+		d.Detail = fmt.Sprintf("The configuration does not have %s. Write its resource block first, such as:\n\n  resource %q %q {\n    # arguments\n  }", addr, addr.Type, addr.Name)
 	}
 	return d
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Limits says how many operations may be under way at the same time, by the
-// name of a type of resource, of a provider ("metal" or "stokehq/metal"), or
-// PerHost. It overrules what the providers say themselves.
+// Limits is the number of operations that may be in progress at the same time,
+// by the name of a type of resource, of a provider ("metal" or
+// "stokehq/metal"), or PerHost. It overrules what the providers say themselves.
 type Limits map[string]int
 
 // PerHost names the limit for each machine.

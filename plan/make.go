@@ -39,17 +39,17 @@ type Request struct {
 	Limits         Limits
 	Workspace      string
 	Dir            string
-	// GenerateTo names the file that configuration for imported objects which
-	// have none is to be written to; "": it is not written.
+	// GenerateTo names the file for the configuration of imported objects without
+	// one; "": it is not written.
 	GenerateTo string
 
 	Listen   Listener        // nil: nobody
 	Stopping <-chan struct{} // nil: never
 }
 
-// Make reads what is there, compares it with what the configuration wants and
-// plans the difference. When the diagnostics hold errors, the plan is what
-// could be told and must not be applied.
+// Make reads the objects, compares them with the configuration and plans the
+// difference. When the diagnostics hold errors, the plan is partial and must
+// not be applied.
 func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 	if r.GenerateTo == "" || r.Mode != Normal {
 		return makePlan(ctx, r, &generation{})
@@ -169,7 +169,7 @@ type planner struct {
 	// evaluations.
 	closed bool
 	reads  *reads // nil: everything is read, once
-	unseen int    // objects that nobody could look at
+	unseen int    // objects that could not be read
 	unread int    // objects that were not read, because reads leaves them out
 }
 

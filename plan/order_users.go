@@ -127,9 +127,9 @@ func (o *ordering) gone(name string) int32 {
 	})
 }
 
-// detached is the operation after which the users of a resource that stay are
-// brought up to date, or -1. Data sources and users of which nothing is left
-// pass on who uses them.
+// detached returns the operation that follows the updates of a resource's
+// remaining users, or -1. Data sources and users without a remaining object are
+// replaced by their own users.
 func (o *ordering) detached(name string) int32 {
 	return o.passed(o.detachedBefore, name, func(user string) (int32, bool) {
 		op, ok := o.puts[user]
@@ -165,7 +165,7 @@ func (o *ordering) passed(memo map[string]int32, name string, brings func(user s
 	return memo[name]
 }
 
-// join is one operation that stands for several, or -1 for none.
+// join returns one operation that represents several, or -1 for none.
 func (o *ordering) join(before []int32) int32 {
 	switch len(before) {
 	case 0:

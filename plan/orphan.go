@@ -13,7 +13,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// doomed is a stored object that goes.
+// doomed is a stored object that the plan removes.
 type doomed struct {
 	addr    address.Instance
 	deposed string
@@ -22,8 +22,8 @@ type doomed struct {
 	spared  bool // it is forgotten, not destroyed
 }
 
-// orphans plans the end of whatever is stored but not wanted any more, and of
-// all deposed objects.
+// orphans plans the end of stored objects that are no longer wanted, and of all
+// deposed objects.
 func (p *planner) orphans(t *eval.Task) {
 	if p.ev.Failed() && p.req.Mode == RefreshOnly {
 		return
@@ -83,7 +83,7 @@ func (p *planner) dependents() map[string]bool {
 	if len(p.targets) == 0 {
 		return nil
 	}
-	users := map[string][]string{} // resource → those that depend on it
+	users := map[string][]string{} // resource → its users
 	var queue []string
 	for _, addr := range p.prior.Instances() {
 		name := Keyless(addr.Resource)
@@ -203,7 +203,7 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 }
 
 // protected reports, with a diagnostic, whether the configuration forbids the
-// object's end, or nobody can tell whether it does.
+// object's end, or whether that is not known.
 func (p *planner) protected(t *eval.Task, d doomed) bool {
 	if d.deposed != "" {
 		return false
@@ -221,8 +221,8 @@ type wantedSet struct {
 	declared  func(address.Module) bool // whatever its keys
 	resources map[address.Resource]*eval.Resource
 	instances map[address.Instance]bool
-	undecided map[address.Resource]bool // their instances could not be told
-	calls     map[address.Module]bool   // module calls whose instances could not be told
+	undecided map[address.Resource]bool // their instances are not known
+	calls     map[address.Module]bool   // module calls with unknown instances
 }
 
 func (p *planner) wanted(t *eval.Task) *wantedSet {
@@ -255,8 +255,8 @@ func (p *planner) wanted(t *eval.Task) *wantedSet {
 	return w
 }
 
-// open reports whether the number of instances cannot be told, of the resource
-// or of a module around it.
+// open reports whether the number of instances is unknown, of the resource or
+// of a module around it.
 func (w *wantedSet) open(addr address.Instance) bool {
 	if w.undecided[addr.Resource] {
 		return true

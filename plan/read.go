@@ -135,8 +135,7 @@ func sensitiveIn(stored []cty.Path, ty *eval.Type, v cty.Value) []cty.Path {
 	return paths
 }
 
-// Identity is the object's id attribute, for messages; NilVal where there is
-// none to show.
+// Identity is the object's id attribute, for messages; NilVal if it has none.
 func Identity(v cty.Value) cty.Value {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute("id") {
 		return cty.NilVal
@@ -182,7 +181,7 @@ func (p *planner) refreshOnly(ctx context.Context, t *eval.Task, inst *eval.Inst
 	}
 	value := lang.Marked{Sensitive: o.sensitive}.Apply(o.value)
 	if o.value.IsNull() {
-		value = cty.UnknownVal(ty.Implied) // it is gone; what refers to it keeps what it has
+		value = cty.UnknownVal(ty.Implied) // it is gone; users of a missing object keep their values
 	}
 	p.keep(inst, c, false, value)
 	return value, true

@@ -37,9 +37,8 @@ type reviewed struct {
 	sources map[string]bool           // whose instances are among them, and who review
 }
 
-// review hands every linked-in provider that has one of them all planned
-// instances of such providers, and those that were not planned as they were
-// proposed.
+// review calls the review of each linked-in provider with all planned instances
+// of such providers, and with rejected instances as they were proposed.
 func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 	r := &reviewed{about: map[string]*eval.Instance{}, sources: map[string]bool{}}
 	add := func(c *Change, inst *eval.Instance) {

@@ -16,8 +16,8 @@ import (
 )
 
 // Settle finds out what became of operations that were announced and never
-// reported, because their run was killed: by reading, never by guessing. What
-// it finds is recorded in the journal. It comes before every plan.
+// reported, because their run was killed: by reading, never by guessing. The
+// results are recorded in the journal. It comes before every plan.
 func Settle(ctx context.Context, r Request, j *state.Journal, intents []state.Intent) hcl.Diagnostics {
 	r.Mode = Destroy // provider configurations read the state
 	r.State = j.State()
@@ -50,7 +50,7 @@ func (p *planner) settle(t *eval.Task, j *state.Journal, in state.Intent) {
 	result, text, ok := state.Result{}, "", true
 	switch {
 	case rs.NoEffect:
-		text = "was not carried out" // it lives in the state alone, and the state does not have it
+		text = "was not carried out" // it exists only in the state, and the state does not have it
 	case in.Action == state.Create:
 		result, text, ok = p.settleCreate(t, owner, ty, in)
 	default:
@@ -67,8 +67,8 @@ func (p *planner) settle(t *eval.Task, j *state.Journal, in state.Intent) {
 	p.emit(Event{Kind: Settled, Addr: in.Address, Deposed: in.Deposed, Text: fmt.Sprintf("interrupted %s %s", in.Action, text)})
 }
 
-// settleCreate asks whether an announced object was made. Only one that
-// carries the operation's mark is taken over.
+// settleCreate asks whether an announced object was made. Only an object with
+// the operation's mark is adopted.
 func (p *planner) settleCreate(t *eval.Task, owner *eval.Provider, ty *eval.Type, in state.Intent) (state.Result, string, bool) {
 	if !owner.Schema.Marks {
 		t.Report(&hcl.Diagnostic{

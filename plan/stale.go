@@ -108,7 +108,8 @@ func (p *Plan) Stale(s *state.State) error {
 	case same && s.Serial() == p.Serial && s.Seq() == 0:
 		return nil
 	case len(p.PinKey) == 0 && (s.Serial() != p.Serial || len(s.Instances()) > 0 && !same):
-		return fmt.Errorf("the state has changed since the plan was made (serial %d then, %d now), and without the plan's key nobody can tell whether that matters to it; make a new plan", p.Serial, s.Serial())
+		return fmt.Errorf("the state has changed since the plan was made (serial %d then, %d now), and without the "+
+			"plan's key stoke cannot tell whether that matters to it; make a new plan", p.Serial, s.Serial())
 	case len(p.PinKey) == 0:
 		return nil
 	}
@@ -117,7 +118,7 @@ func (p *Plan) Stale(s *state.State) error {
 	for _, m := range p.Moves {
 		switch {
 		case s.Current(m.From) == nil && len(s.Deposed(m.From)) == 0:
-			moved = append(moved, fmt.Sprintf("%s, which was to move to %s, is not there any more", m.From, m.To))
+			moved = append(moved, fmt.Sprintf("%s, which was to move to %s, no longer exists", m.From, m.To))
 		case !vacant(s, m.To):
 			moved = append(moved, fmt.Sprintf("there is an object at %s now, where %s was to move", m.To, m.From))
 		}
@@ -157,7 +158,7 @@ func (p *Plan) movedObjects(s *state.State) []string {
 		}
 		switch {
 		case o == nil:
-			name += " is not in the state any more"
+			name += " is no longer in the state"
 		case c.Version == "":
 			name += " has been created"
 		default:
@@ -194,7 +195,7 @@ func (p *Plan) newUsers(s *state.State) []string {
 		}
 		for _, dep := range o.Dependencies {
 			if going[dep] {
-				found = append(found, fmt.Sprintf("%s depends on %s, which is to be destroyed", addr, dep))
+				found = append(found, fmt.Sprintf("%s depends on %s, which would be destroyed", addr, dep))
 				break
 			}
 		}

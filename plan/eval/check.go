@@ -118,6 +118,6 @@ func (b *contextBuilder) mayRefer(r *Resource, ref lang.Reference) bool {
 	}
 	b.fail(ref, "Reference to a check's own data source",
 		address.Resource{Mode: r.Addr.Mode, Type: r.Addr.Type, Name: r.Addr.Name}.String()+
-			" belongs to the check \""+r.Decl.Check+"\" and can be used in its assert blocks alone. Declare it outside of the check to use it here.")
+			" belongs to the check \""+r.Decl.Check+"\" and can only be used in its assert blocks. Declare it outside of the check to use it here.")
 	return false
 }

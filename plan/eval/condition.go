@@ -92,7 +92,8 @@ func (t *Task) aboutItself(r *Resource, check *modules.Check) bool {
 			found = true
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Condition refers to its own resource",
-				Detail:  fmt.Sprintf("The conditions of %s may not refer to %s. In a postcondition, self stands for the object that it is about.", r.Addr, r.Addr),
+				Detail: fmt.Sprintf("The conditions of %s may not refer to %s. In a postcondition, self is the object that "+
+					"the postcondition checks.", r.Addr, r.Addr),
 				Subject: ref.Range.Ptr(),
 			})
 		}

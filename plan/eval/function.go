@@ -83,7 +83,8 @@ func explainFunctions(diags hcl.Diagnostics) {
 			d.Detail = fmt.Sprintf("The provider %q has no function %q.", local, name)
 		default:
 			d.Summary = "Unknown provider function"
-			d.Detail = fmt.Sprintf("There is no function %q here: required_providers of this module has no provider %q, or that provider has no functions.", space+name, local)
+			d.Detail = fmt.Sprintf("Function %q is not available here: required_providers of this module has no provider "+
+				"%q, or that provider has no functions.", space+name, local)
 		}
 	}
 }

@@ -145,11 +145,13 @@ func (d dynamics) known(expr hcl.Expression, name string) (cty.Value, bool) {
 	case len(marked.Ephemeral) > 0:
 		return fail("The value for %s is ephemeral: the apply may be given another one than the plan was. Use a value that is not ephemeral.", d.subject())
 	case len(marked.Sensitive) > 0:
-		return fail("The value for %s is sensitive, and what is planned would tell it. Use nonsensitive() if it is no secret.", d.subject())
+		return fail("The value for %s is sensitive, and the plan would reveal it. Use nonsensitive() if it is not a "+
+			"secret.", d.subject())
 	case !v.IsWhollyKnown() && (d.lenient || d.task.Deferred()):
 		return cty.NilVal, true
 	case !v.IsWhollyKnown():
-		return fail("The value for %s is known only after apply, or rests on an element of count or for_each that is not there any more, but it decides what is planned. "+
+		return fail("The value for %s is known only after apply, or depends on an element of count or for_each that "+
+			"no longer exists, but it decides what is planned. "+
 			"Use values that are known before: variables, each.key, count.index, or what exists already.", d.subject())
 	case v.IsNull():
 		return fail("The value for %s is null. Give a value, or leave the argument out.", d.subject())
@@ -244,7 +246,7 @@ func (t *Task) ignorable(l *modules.Lifecycle, ty *Type) bool {
 			if a := ty.Schema.Block.Attributes[name]; a != nil && a.Computed && !a.Optional {
 				t.ReportOnce(rng.String()+name, &hcl.Diagnostic{
 					Severity: hcl.DiagWarning, Summary: "Redundant ignore_changes element",
-					Detail:  fmt.Sprintf("The provider computes %s: there is no configured value that could change. Take it out of ignore_changes.", name),
+					Detail:  fmt.Sprintf("The provider computes %s: it has no configured value that could change. Take it out of ignore_changes.", name),
 					Subject: rng.Ptr(),
 				})
 			}

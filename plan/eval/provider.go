@@ -130,7 +130,7 @@ func (t *Task) configure(h home) (*Provider, bool) {
 	if decl == nil && ref.Alias != "" {
 		t.Report(&hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Provider configuration not present",
-			Detail:  fmt.Sprintf("There is no block provider %q with alias %q.", ref.Name, ref.Alias),
+			Detail:  fmt.Sprintf("Block provider %q with alias %q does not exist.", ref.Name, ref.Alias),
 			Subject: ref.Range.Ptr(),
 		})
 		return nil, false

@@ -67,7 +67,7 @@ func (m *Module) home(t *Task, ref modules.ProviderRef) (home, bool) {
 				if ok {
 					t.Report(&hcl.Diagnostic{
 						Severity: hcl.DiagError, Summary: "Provider type mismatch", Subject: passed.Range.Ptr(),
-						Detail: fmt.Sprintf("What is passed is a configuration of %s, but %s in the module is %s. Pass one of the same provider, or mend source in required_providers.", other, key, source),
+						Detail: fmt.Sprintf("The passed configuration is for %s, but %s in the module is %s. Pass one of the same provider, or mend source in required_providers.", other, key, source),
 					})
 				}
 				return home{}, false
@@ -183,7 +183,7 @@ func (t *Task) badAddress(addr, about string) bool {
 func (t *Task) noProvider(addr, about string) bool {
 	t.Report(&hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Provider configuration not present",
-		Detail: fmt.Sprintf("%s was made with the provider configuration %s, which is not in the configuration any more; reading or destroying it needs the same one. "+
+		Detail: fmt.Sprintf("%s was made with the provider configuration %s, which is no longer in the configuration; reading or destroying it needs the same one. "+
 			"Put the provider block back, apply, and take it out afterwards; or let a removed block forget the object.", about, addr),
 	})
 	return false

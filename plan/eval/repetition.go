@@ -130,7 +130,8 @@ func (t *Task) counted(m *Module, expr hcl.Expression) (repetitionForm, []repeti
 		if key, ok := t.leaveOpen(m); ok {
 			return undecided, []repetition{{key: key, index: cty.UnknownVal(cty.Number)}}, true
 		}
-		return fail("The value is known only while applying, and no resource that it depends on can make it known before. Use a value that is known while planning, or that comes from a resource.")
+		return fail("The value is known only while applying, and no resource that it depends on can make it known before. " +
+			"Use a value that is known while planning, or an attribute of a resource.")
 	}
 	var n int
 	if err := gocty.FromCtyValue(v, &n); err != nil || !v.AsBigFloat().IsInt() {
@@ -180,7 +181,8 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 		if key, ok := t.leaveOpen(m); ok {
 			return undecided, []repetition{{key: key, name: cty.UnknownVal(cty.String), each: cty.DynamicVal}}, true
 		}
-		return fail("The keys are known only while applying, and no resource that they depend on can make them known before. Use a map whose keys are known while planning (its values may be unknown), or that comes from a resource.")
+		return fail("The keys are known only while applying, and no resource that they depend on can make them known before. " +
+			"Use a map whose keys are known while planning (its values may be unknown), or an attribute of a resource.")
 	}
 	reps := make([]repetition, 0, v.LengthInt())
 	for it := v.ElementIterator(); it.Next(); {

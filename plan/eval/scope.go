@@ -150,7 +150,7 @@ func (b *contextBuilder) add(ref lang.Reference) {
 		b.repeated("each", "value", b.scope.rep.each, "for_each", ref)
 	case lang.Self:
 		if b.scope.self == cty.NilVal {
-			b.fail(ref, `Invalid "self" reference`, `"self" stands for the object that a postcondition is about; it means nothing here.`)
+			b.fail(ref, `Invalid "self" reference`, `"self" is the object that a postcondition checks; it means nothing here.`)
 			return
 		}
 		b.self = b.scope.self
@@ -280,7 +280,7 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 		if !whole(ref) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Invalid depends_on reference",
-				Detail:  fmt.Sprintf("Things are depended on as a whole. Name %s alone, without its attributes.", ref.Subject),
+				Detail:  fmt.Sprintf("Things are depended on as a whole. Name only %s, without its attributes.", ref.Subject),
 				Subject: tr.SourceRange().Ptr(),
 			})
 			ok = false

@@ -200,7 +200,8 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 		if m.parent == nil && !decl.Sensitive && lang.Has(v, lang.Sensitive) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Output refers to sensitive values",
-				Detail:  "Every run shows root outputs. Add `sensitive = true` to the output to keep it out of sight, or use nonsensitive() if it is no secret.",
+				Detail: "Every run shows root outputs. Add `sensitive = true` to the output to keep it out of sight, or " +
+					"use nonsensitive() if it is not a secret.",
 				Subject: decl.Range.Ptr(),
 			})
 			return cty.DynamicVal, false

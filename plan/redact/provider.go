@@ -28,7 +28,7 @@ type Provider struct {
 	config []given
 }
 
-// NewProvider makes a provider one that repeats no secret. The schema is the
+// NewProvider wraps a provider so that it repeats no secret. The schema is the
 // provider's; nil where nothing but Schema is called.
 func NewProvider(server providers.Provider, schema *providers.Schema) *Provider {
 	return &Provider{server: server, schema: schema, places: Places{}}
@@ -40,15 +40,15 @@ func (p *Provider) Schema(ctx context.Context) (*providers.Schema, providers.Dia
 	return schema, p.call(nil, nil).diagnostics(diags)
 }
 
-// ValidateProvider is that of providers.Provider. What is sensitive in the
-// configuration is kept out of the messages of all calls that follow.
+// ValidateProvider is that of providers.Provider. The sensitive values of the
+// configuration are removed from the messages of all later calls.
 func (p *Provider) ValidateProvider(ctx context.Context, config cty.Value, sensitive []cty.Path) providers.Diagnostics {
 	p.configured(config, sensitive)
 	c := p.call(nil, nil)
 	return c.answered(p.server.ValidateProvider(c.context(ctx), config), nil)
 }
 
-// Configure is that of providers.Provider, see ValidateProvider.
+// Configure implements providers.Provider, see ValidateProvider.
 func (p *Provider) Configure(ctx context.Context, config cty.Value, sensitive []cty.Path) providers.Diagnostics {
 	p.configured(config, sensitive)
 	c := p.call(nil, nil)
@@ -62,7 +62,7 @@ func (p *Provider) Linked() providers.Provider { return p.server }
 // Clean is a text without what is sensitive in the provider's configuration.
 func (p *Provider) Clean(text string) string { return p.call(nil, nil).text(text) }
 
-// configured remembers the configuration, the last one that was given.
+// configured remembers the last configuration.
 func (p *Provider) configured(config cty.Value, sensitive []cty.Path) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +167,8 @@ func (c *call) saw(sensitive []cty.Path, values ...cty.Value) {
 	}
 }
 
-// add takes in the texts of a value, of which at is what the schema does not
-// say. c.mu is held.
+// add takes in the texts of a value. at has the sensitive places that the
+// schema does not name. c.mu is held.
 func (c *call) add(one given) {
 	c.p.mu.Lock()
 	at := c.p.placesOf(c.block, one.at)
@@ -233,7 +233,8 @@ func (c *call) text(text string) string {
 	return s.Redact(text)
 }
 
-// diagnostics are what the provider says, cleaned. The list is the call's own.
+// diagnostics are what the provider says, cleaned. The list belongs to the
+// call.
 func (c *call) diagnostics(diags providers.Diagnostics) providers.Diagnostics {
 	diags = slices.Clone(diags)
 	for i, d := range diags {
@@ -286,8 +287,8 @@ func (c *call) note(n providers.Note, address string) providers.Note {
 	return n
 }
 
-// context is that of the call: what the provider says while it works is cleaned
-// on its way.
+// context returns the context of the call: progress and notes are cleaned on
+// their way.
 func (c *call) context(ctx context.Context) context.Context {
 	outer := providers.CallFrom(ctx)
 	if outer.Replaces != cty.NilVal {

@@ -8,8 +8,8 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// limit is so many places for operations of a kind, and those that wait for
-// one. A place that comes free goes to the first of them.
+// limit is the number of slots for operations of a kind, and the operations
+// that wait for one. A free slot is given to the first of them.
 type limit struct {
 	most, used int
 	waiting    []int32
@@ -39,7 +39,7 @@ func (p *pool) admit(i int32) bool {
 	return true
 }
 
-// leave gives the operation's places to those that wait. p.mu is held.
+// leave gives the operation's slots to waiting operations. p.mu is held.
 func (p *pool) leave(i int32) {
 	t := p.turns[i]
 	if t == nil {

@@ -32,7 +32,8 @@ func Decode(path string, data []byte) (*State, error) {
 func decode(path string, data []byte) (*snapshot, error) {
 	d := &decoder{scanner: scanner{buf: data}, snap: &snapshot{raw: data}, strings: intern{}}
 	if len(data) == 0 {
-		return nil, &CorruptError{path, 0, "the file is empty, which no state ever is: restore it from a backup, or remove it to start anew"}
+		return nil, &CorruptError{path, 0, "the file is empty, which a state never is: restore it from a backup, or " +
+			"remove it to start over"}
 	}
 	d.checkUTF8()
 	d.file()

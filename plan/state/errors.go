@@ -50,7 +50,7 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s was changed by somebody else since it was read", e.Path)
+	return fmt.Sprintf("%s was changed by another process since it was read", e.Path)
 }
 
 // SerialError says that a snapshot has the highest serial there is, so that no
@@ -60,7 +60,7 @@ type SerialError struct {
 }
 
 func (e *SerialError) Error() string {
-	return fmt.Sprintf("%s has the serial %d, after which none is left", e.Path, uint64(math.MaxUint64))
+	return fmt.Sprintf("%s has the serial %d, which is the last one", e.Path, uint64(math.MaxUint64))
 }
 
 // LockedError says who holds the lock.

@@ -46,7 +46,7 @@ func (f *File) reconcile(log []byte) error {
 		return nil
 	}
 	if frames[0].kind != kindHeader {
-		return corrupt(0, "the first record is no header: this is not a journal")
+		return corrupt(0, "the first record is not a header: this is not a journal")
 	}
 	h, serr := decodeHeader(frames[0].payload)
 	if serr != nil {
@@ -86,7 +86,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 	case h.lineage != s.lineage:
 		return corrupt("it belongs to a state of lineage %q, and %s has lineage %q", clip([]byte(h.lineage)), snapName, clip([]byte(s.lineage)))
 	case h.serial > s.serial:
-		return corrupt("it goes on from serial %d, and %s has the older serial %d", h.serial, snapName, s.serial)
+		return corrupt("it follows serial %d, and %s has the older serial %d", h.serial, snapName, s.serial)
 	case h.serial < s.serial:
 		switch {
 		case s.version == versionOpen:
@@ -94,7 +94,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 		case r.fold != nil && (r.fold.serial < s.serial || r.fold.sum == s.sum()):
 		case r.closed == nil && r.effects == 0 && len(r.open) == 0:
 		default:
-			return corrupt("it goes on from serial %d and holds changes that %s, which has serial %d, does not have", h.serial, snapName, s.serial)
+			return corrupt("it follows serial %d and holds changes that %s, which has serial %d, does not have", h.serial, snapName, s.serial)
 		}
 		f.journal = journalStale
 		return nil

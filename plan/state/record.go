@@ -314,7 +314,7 @@ func (c *Change) checkStorable() error {
 	s.skip()
 	s.end()
 	if s.err != nil {
-		return fmt.Errorf("store %s: its attributes are no JSON object: %w", name, s.err)
+		return fmt.Errorf("store %s: its attributes are not a JSON object: %w", name, s.err)
 	}
 	if c.Object.SchemaVersion < 0 {
 		return fmt.Errorf("store %s: its schema version is %d", name, c.Object.SchemaVersion)
@@ -354,7 +354,7 @@ func (in *Intent) checkStorable() error {
 	s.skip()
 	s.end()
 	if s.err != nil {
-		return fmt.Errorf("announce %s: what is planned is no JSON: %w", in.Address, s.err)
+		return fmt.Errorf("announce %s: the planned object is not valid JSON: %w", in.Address, s.err)
 	}
 	return nil
 }

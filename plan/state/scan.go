@@ -393,7 +393,7 @@ func (s *scanner) checkUTF8() {
 	for i := 0; i < len(s.buf); {
 		r, n := utf8.DecodeRune(s.buf[i:])
 		if r == utf8.RuneError && n <= 1 {
-			s.fail(i, "the byte 0x%02x is no UTF-8 text: this is not a JSON file", s.buf[i])
+			s.fail(i, "the byte 0x%02x is not UTF-8 text: this is not a JSON file", s.buf[i])
 			return
 		}
 		i += n

@@ -83,7 +83,8 @@ func (fr frame) open(b *seal.Box) (frame, *syntaxError) {
 		return fr, nil
 	}
 	if b == nil {
-		return fr, &syntaxError{fr.at, fmt.Sprintf("record %d is sealed, and the state beside it has no key for it: put back the state that the journal belongs to", fr.seq)}
+		return fr, &syntaxError{fr.at, fmt.Sprintf("record %d is sealed, and the state does not have its key: put "+
+			"back the state that the journal belongs to", fr.seq)}
 	}
 	text, err := b.Open(fr.payload, place(fr.seq, fr.kind))
 	if err != nil {

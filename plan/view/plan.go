@@ -158,10 +158,10 @@ func (p *Printer) summary(pl *plan.Plan) {
 		}
 	}
 	if disruptions > 0 {
-		p.print(p.in(yellow, counted(disruptions, "disruption")), " of what is running, as noted above.\n")
+		p.print(p.in(yellow, counted(disruptions, "disruption")), " of running work, as noted above.\n")
 	}
 	if costs > 0 {
-		p.print("Cost of what is noted above: ", amount(cost), ".\n")
+		p.print("Cost of the noted changes: ", amount(cost), ".\n")
 	}
 }
 
@@ -205,7 +205,8 @@ func (p *Printer) driftSection(pl *plan.Plan) {
 	case pl.Mode == plan.RefreshOnly:
 		p.paragraph("Applying this plan stores what was found and touches none of these objects. Without it, the next plan may want to undo the differences.")
 	case pl.Changed():
-		p.paragraph("Unless the configuration says the same by now, or the attributes are listed in ignore_changes, the plan below responds to it.")
+		p.paragraph("Unless the configuration now has the same values, or the attributes are listed in " +
+			"ignore_changes, the plan below responds to it.")
 		p.Rule()
 	}
 }
@@ -234,9 +235,9 @@ func nothing(pl *plan.Plan) (head, rest string) {
 			"The state holds no objects: none were made, or all of them are gone already."
 	case pl.Mode == plan.RefreshOnly:
 		head, rest = "Your infrastructure still matches the configuration.",
-			"What is really there is as the last apply left it."
+			"The real objects are as the last apply left them."
 	case len(pl.Drift) > 0:
-		rest = "What changed outside needs no action: the configuration agrees with it. To store what was found, run \"stoke apply -refresh-only\"."
+		rest = "The outside changes need no action: the configuration agrees with them. To store what was found, run \"stoke apply -refresh-only\"."
 	}
 	return head, rest
 }

@@ -73,5 +73,6 @@ func importJSON(c *plan.Change) jsonImport {
 // Generated tells where configuration was written to.
 func (p *Printer) Generated(name string) {
 	p.Rule()
-	p.paragraph("Stoke has written configuration for imported objects to " + printable(name) + ". Look it over and put in what is missing before it goes under version control.")
+	p.paragraph("Stoke has written configuration for imported objects to " + printable(name) + ". Look it over and " +
+		"add missing arguments before you put it under version control.")
 }

@@ -67,7 +67,7 @@ func newGCSClient(ctx context.Context, c backend.Config, tries patience) (*gcsCl
 func (g *gcsClient) move(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%q is no address such as https://storage.googleapis.com/storage/v1/b", address)
+		return fmt.Errorf("%q is not an address such as https://storage.googleapis.com/storage/v1/b", address)
 	}
 	g.origin = u.Scheme + "://" + u.Host
 	if p := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/b"); p != "" {

@@ -112,7 +112,7 @@ func open(_ context.Context, c backend.Config) (backend.Backend, error) {
 func redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "a text that is no URL"
+		return "a text that is not a URL"
 	}
 	arguments := strings.Split(u.RawQuery, "&")
 	for i, a := range arguments {

@@ -81,7 +81,7 @@ func TestConnect(t *testing.T) {
 		{"no file", values{"config_path": text("/nonexistent/config")}, nil, "read kubeconfig"},
 		{"nothing", nil, nil, "no cluster is configured"},
 		{"file that must not be read", values{"config_path": text(good), "load_config_file": cty.False}, nil, "no cluster is configured"},
-		{"not in a cluster", values{"in_cluster_config": cty.True}, nil, "no process in a cluster"},
+		{"not in a cluster", values{"in_cluster_config": cty.True}, nil, "does not run in a cluster"},
 		{"certificate that is none", values{"host": host, "cluster_ca_certificate": text("x")}, nil, "certificate"},
 		{"suffix", values{"secret_suffix": text("A_b"), "host": host}, nil, "secret_suffix"},
 		{"suffix with a number", values{"secret_suffix": text("a-7"), "host": host}, nil, "number after a hyphen"},

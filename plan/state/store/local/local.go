@@ -148,7 +148,7 @@ func regular(path string) (fs.FileInfo, error) {
 		return nil, nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is no regular file (%s)", info.Mode().Type())}
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is not a regular file (%s)", info.Mode().Type())}
 	}
 	return info, err
 }

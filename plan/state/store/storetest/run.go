@@ -183,7 +183,7 @@ func cuts(t *testing.T, h Harness) {
 // wrote stays, whatever becomes of the second's.
 func twoWriters(t *testing.T, h Harness) {
 	if h.Unbreakable || h.Unconditional {
-		t.Skip("the lock alone keeps others out")
+		t.Skip("only the lock keeps others out")
 	}
 	open, ctx := h.Place(t), t.Context()
 	a, b := opened(t, open), opened(t, open)
