@@ -50,7 +50,8 @@ func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, erro
 	case n.whole != "" || known:
 		return courseOfWhole(is, n, machine)
 	case n.healthy && !is.Etcd:
-		return "", &damagedError{fmt.Sprintf("the API server of %s was healthy, and the data of etcd are not there any more: mount their disk or restore them from a backup, or destroy the cluster", machine)}
+		return "", &damagedError{fmt.Sprintf("the API server of %s was healthy, and the data of etcd are missing now: "+
+			"mount their disk or restore them from a backup, or destroy the cluster", machine)}
 	case n.begun && is.Etcd && is.CAHash == "":
 		return "", &damagedError{fmt.Sprintf("%s has data of etcd and no authority (/etc/kubernetes/pki/ca.crt): restore that file and its key from a backup, or destroy the cluster", machine)}
 	case is.Role == kubeadm.NoRole && len(is.Left) == 0 && !is.Etcd:
@@ -62,16 +63,19 @@ func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, erro
 	if is.Role != kubeadm.NoRole {
 		there = []string{"a control plane with the authority " + is.CAHash}
 	}
-	return "", &damagedError{fmt.Sprintf("%s has something of a cluster that stoke did not make, and nothing of it was touched:\n  %s\nIf nobody needs it, run there: kubeadm reset", machine, strings.Join(slices.Compact(there), "\n  "))}
+	return "", &damagedError{fmt.Sprintf("%s has parts of a foreign cluster, and nothing of it was touched: %s\nIf "+
+		"it is not needed, run there: kubeadm reset", machine, strings.Join(slices.Compact(there), "\n  "))}
 }
 
 func courseOfWhole(is kubeadm.Facts, n notes, machine string) (course, error) {
 	const again = "\nRestore it from a backup of /etc/kubernetes and etcd. If it is gone for good, a new one is made by: stoke apply -replace=ADDRESS"
 	switch {
 	case is.Role == kubeadm.NoRole || !is.Etcd || is.CAHash == "":
-		return "", &damagedError{fmt.Sprintf("the cluster is not on %s any more, and stoke makes no other one in its place: %s%s", machine, missing(is), again)}
+		return "", &damagedError{fmt.Sprintf("the cluster is no longer on %s, and stoke does not make another one in "+
+			"its place: %s%s", machine, missing(is), again)}
 	case n.whole != "" && n.whole != is.CAHash:
-		return "", &damagedError{fmt.Sprintf("%s is the control plane of another cluster now: its authority is %s, and that of this one was %s%s", machine, is.CAHash, n.whole, again)}
+		return "", &damagedError{fmt.Sprintf("%s is the control plane of another cluster now: its authority is %s, "+
+			"and the authority of this one was %s%s", machine, is.CAHash, n.whole, again)}
 	}
 	return courseKeep, nil
 }

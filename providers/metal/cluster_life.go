@@ -35,7 +35,8 @@ func (m *clusterModel) adopt(ctx context.Context, by clusterModel) bool {
 // better.
 func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine, declared clusterModel, diags *diag.Diagnostics) error {
 	if m.Version.IsNull() {
-		diags.AddError("There is no cluster to import", fmt.Sprintf("%s has no record of a metal_cluster. One that was made otherwise cannot be taken over.", on.Name()))
+		diags.AddError("No cluster to import", fmt.Sprintf("%s has no record of a metal_cluster. A cluster that was "+
+			"made otherwise cannot be imported.", on.Name()))
 		return errRefused
 	}
 	spec, err := m.spec(ctx)
@@ -119,7 +120,7 @@ func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.M
 	}
 	objects, err := spec.addons.Objects()
 	if err == nil && len(stale(l.notes.settled.Objects, objects)) > 0 {
-		differ("objects in the cluster", "some that are not declared any more")
+		differ("objects in the cluster", "some that are no longer declared")
 	}
 }
 
@@ -177,7 +178,8 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 		return nil, err
 	}
 	if is.CAHash != "" && n.whole != "" && n.whole != is.CAHash || is.Role == kubeadm.Worker && is.CAHash != "" && n.whole == "" {
-		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched. Give up the one that was there with: stoke state rm", on.Name(), is.CAHash)
+		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched. Give "+
+			"up the old one with: stoke state rm", on.Name(), is.CAHash)
 	}
 	ours := n.begun || n.whole != "" || n.healthy // what somebody else has made by hand is theirs
 	if m.Protected.ValueBool() && is.Role == kubeadm.ControlPlane && !n.ending {
@@ -253,5 +255,5 @@ func leftNodes(ctx context.Context, on host.Machine, is kubeadm.Facts) ([]host.O
 }
 
 func (m *clusterModel) undoing(context.Context, *settings, host.Machine, *host.Record, *diag.Diagnostics) []host.Change {
-	return []host.Change{{Fact: "the cluster", Says: "it goes, with the data of etcd"}}
+	return []host.Change{{Fact: "the cluster", Says: "it is deleted, with the data of etcd"}}
 }

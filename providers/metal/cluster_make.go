@@ -61,7 +61,8 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 		var diags diag.Diagnostics
 		m.sameNode(j.prior, &diags)
 		for _, at := range replacing(ctx, j.prior, m) {
-			diags.AddAttributeError(at, "This is another cluster", "The value, which was not known while planning, makes another cluster in place of the one that is there. Plan again: the plan shows the replacement.")
+			diags.AddAttributeError(at, "This is another cluster", "The value, which was not known while planning, "+
+				"replaces the cluster. Plan again: the plan shows the replacement.")
 		}
 		if j.diags.Append(diags...); diags.HasError() {
 			return nil, errRefused
@@ -147,7 +148,8 @@ func (w *clusterWork) sameRelease(ctx context.Context) error {
 		w.model.learn(w.look.is)
 		return w.observe(ctx)
 	case is != w.spec.release:
-		return &damagedError{fmt.Sprintf("the control plane on %s runs Kubernetes %s, and %s was planned: somebody has changed it since. Plan again", w.m.Name(), is, w.spec.release)}
+		return &damagedError{fmt.Sprintf("the control plane on %s runs Kubernetes %s, and %s was planned: it was "+
+			"changed since. Plan again", w.m.Name(), is, w.spec.release)}
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if state != nil {
 		resp.RequiresReplace = append(resp.RequiresReplace, replacing(ctx, state, plan)...)
 		if len(resp.RequiresReplace) > 0 && state.Protected.ValueBool() {
-			resp.Diagnostics.AddAttributeError(resp.RequiresReplace[0], "Cluster is protected", "This change makes another cluster in place of the one that is there, with all that is in it, and deletion_protection is set. Take the change back, or apply deletion_protection = false first.")
+			resp.Diagnostics.AddAttributeError(resp.RequiresReplace[0], "Cluster is protected", "This change replaces "+
+				"the cluster, with all that is in it, and deletion_protection is set. Take the change back, or apply deletion_protection = false first.")
 		}
 		plan.sameVersion(state, &resp.Diagnostics)
 		if len(resp.RequiresReplace) == 0 {
@@ -255,7 +256,8 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 func (l clusterLook) protect(ctx context.Context, diags *diag.Diagnostics) {
 	set := part(providers.CallFrom(ctx).Replaces, "deletion_protection")
 	if set != cty.NilVal && set.True() && l.is.Role == kubeadm.ControlPlane && !l.notes.ending {
-		diags.AddError("Cluster is protected", "deletion_protection is set. To make another cluster in place of the one that is there, with all that is in it, apply deletion_protection = false first.")
+		diags.AddError("Cluster is protected", "deletion_protection is set. To replace the cluster, with all that is "+
+			"in it, apply deletion_protection = false first.")
 	}
 }
 

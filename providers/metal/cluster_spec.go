@@ -123,7 +123,7 @@ func (d document) read() (map[string]any, error) {
 	}
 	var v map[string]any
 	if err := yaml.UnmarshalStrict([]byte(d.text.ValueString()), &v); err != nil {
-		return nil, fmt.Errorf("it is no YAML object: %w", err)
+		return nil, fmt.Errorf("it is not a YAML object: %w", err)
 	}
 	return v, nil
 }

@@ -33,7 +33,8 @@ func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.Valid
 		return
 	}
 	if n := len(config.ControlPlane.Elements()); !config.ControlPlane.IsUnknown() && n != 1 {
-		diags.AddAttributeError(clusterAt, "One control plane is supported", fmt.Sprintf("There are %d machines in the list. Write the ssh of one metal_host: several control planes are to come.", n))
+		diags.AddAttributeError(clusterAt, "One control plane is supported", fmt.Sprintf("There are %d machines in the list. "+
+			"Write the ssh of one metal_host: several control planes are not possible yet.", n))
 	}
 	if !config.CNI.IsNull() && !config.Manifest.IsNull() {
 		diags.AddAttributeError(path.Root("cni_manifest"), "Two networks of pods", "cni and cni_manifest say both what the network of pods is. Leave one out.")
@@ -98,7 +99,9 @@ func (s clusterSpec) problems(diags *diag.Diagnostics) bool {
 	}
 	for name := range s.patches {
 		if !patchName.MatchString(name) {
-			diags.AddAttributeError(path.Root("kubeadm_patches").AtMapKey(name), "Invalid name of a patch", fmt.Sprintf("%q is none: kubeadm reads files called TARGET[SUFFIX][+TYPE].EXTENSION, such as kube-apiserver0+strategic.yaml, where the target is %s.", name, strings.Join(patchTargets, ", ")))
+			diags.AddAttributeError(path.Root("kubeadm_patches").AtMapKey(name), "Invalid name of a patch", fmt.Sprintf(""+
+				"%q is not valid: kubeadm reads files called TARGET[SUFFIX][+TYPE].EXTENSION, such as "+
+				"kube-apiserver0+strategic.yaml, where the target is %s.", name, strings.Join(patchTargets, ", ")))
 		}
 	}
 	return diags.ErrorsCount() > before

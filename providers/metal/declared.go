@@ -38,7 +38,7 @@ func saveDeclaredInState(ctx context.Context, p privateSetter, raw tftypes.Value
 		b, err = json.Marshal(v.MsgPack)
 	}
 	if err != nil {
-		diags.AddError("What was declared cannot be noted", err.Error())
+		diags.AddError("The declaration cannot be noted", err.Error())
 		return diags
 	}
 	diags.Append(p.SetKey(ctx, declaredKey, b)...)

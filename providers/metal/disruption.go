@@ -213,7 +213,7 @@ func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m ho
 	noteChanges(ctx, diags, changes)
 	if err != nil {
 		if !harmless(changes) {
-			diags.AddWarning("What runs on the node is not known", fmt.Sprintf("%s. Apply asks again, and changes nothing that may hurt pods before it knows.", err))
+			diags.AddWarning("The work on the node is not known", fmt.Sprintf("%s. Apply asks again, and changes nothing that may hurt pods before it knows.", err))
 		}
 		return
 	}
@@ -225,7 +225,7 @@ func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m ho
 	case drain.Refuse:
 		advice := `Wait until they have ended, or set disruption = "drain" to have them leave first`
 		if p.Drain {
-			advice = "Set drain_deletes_data or drain_unmanaged_pods if that is no loss, or move them by hand"
+			advice = "Set drain_deletes_data or drain_unmanaged_pods if that loss is acceptable, or move them by hand"
 		}
 		diags.AddAttributeError(path.Root("disruption"), "Running pods would be hurt", fmt.Sprintf("%s: %s. %s.", m.Name(), reason, advice))
 	case drain.KeepAway, drain.Tell:

@@ -92,8 +92,8 @@ func foreign(ctx context.Context, m host.Machine, id string, exists bool) error 
 	if _, err := host.OpenRecord(ctx, m, firewallRecord); !errors.Is(err, host.ErrNoRecord) {
 		return nil
 	}
-	return &firewall.UnfitError{Host: m.Name(), Err: errors.New("there is a table inet stoke, or rules of ufw marked as stoke's, " +
-		"that no record knows of. Remove them (nft delete table inet stoke), or import the firewall")}
+	return &firewall.UnfitError{Host: m.Name(), Err: errors.New("a table inet stoke, or rules of ufw with stoke's " +
+		"mark, exist without a record. Remove them (nft delete table inet stoke), or import the firewall")}
 }
 
 // firewallError says what only firewalls have, and leaves the rest.

@@ -51,7 +51,7 @@ func (m *firewallModel) spec(ctx context.Context, diags *diag.Diagnostics) (s fi
 	if text := r.text(m.ConfirmWithin); text != "" {
 		var err error
 		if s.Confirm, err = time.ParseDuration(text); err != nil {
-			r.wrong(path.Root("confirm_within"), fmt.Errorf("%q is no duration such as 30s or 2m", text))
+			r.wrong(path.Root("confirm_within"), fmt.Errorf("%q is not a duration such as 30s or 2m", text))
 		}
 	}
 	if r.unknown || diags.ErrorsCount() > mistakes {
@@ -119,7 +119,8 @@ func readAt[T any](r *specReader, at path.Path, set types.Set, parse func(string
 func parseNode(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || a.Zone() != "" {
-		return netip.Addr{}, fmt.Errorf("%q is no IP address: rules need addresses, so a metal_host with a host name needs a private_address", s)
+		return netip.Addr{}, fmt.Errorf("%q is not an IP address: rules need addresses, so a metal_host with a host "+
+			"name needs a private_address", s)
 	}
 	return a, nil
 }

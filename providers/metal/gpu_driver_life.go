@@ -36,7 +36,7 @@ func (m *gpuDriverModel) observe(ctx context.Context, s *settings, on host.Machi
 			return err
 		}
 		if have.Installed() == "" {
-			diags.AddError("There is no driver to import", fmt.Sprintf("%s has no NVIDIA driver that its packages know of. Remove the import: apply installs one.", on.Name()))
+			diags.AddError("No driver to import", fmt.Sprintf("%s has no NVIDIA driver that its packages know of. Remove the import: apply installs one.", on.Name()))
 			return errRefused
 		}
 		m.take(have)

@@ -100,7 +100,7 @@ func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way 
 		changes = append(changes, host.Change{Fact: "the driver is removed before it is installed again", Disruption: host.Drains})
 	}
 	if err != nil {
-		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		diags.AddWarning("The forecast of apt is not known", fmt.Sprintf("%s.", err))
 	}
 	for _, why := range forecast.Refusals {
 		diags.AddAttributeError(path.Root("host"), "Package change refused", fmt.Sprintf("%s: %s.", m.Name(), why))

@@ -69,8 +69,9 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"containerd": schema.SingleNestedAttribute{
-			Optional:    true,
-			Description: "containerd for Kubernetes: running, enabled, with control groups by systemd. Its package is one of packages. /etc/containerd/config.toml is stoke's alone, additions go into /etc/containerd/conf.d. The provider's proxy is its, too.",
+			Optional: true,
+			Description: "containerd for Kubernetes: running, enabled, with control groups by systemd. Its package is one of packages. " +
+				"/etc/containerd/config.toml belongs to stoke, additions are read from /etc/containerd/conf.d. The provider's proxy is its, too.",
 			Attributes: map[string]schema.Attribute{
 				"sandbox_image": text("Image of the container that holds a pod's namespaces; containerd's own choice when left out."),
 				"cni_bin_dir":   text("Where CNI plugins are; /opt/cni/bin when left out."),
@@ -78,7 +79,7 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 					Optional: true, Description: "Where images are pulled from instead, by registry such as docker.io; _default is for all others.",
 					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 						"endpoints":     schema.ListAttribute{Required: true, ElementType: types.StringType, Description: "URLs, asked in order. Credentials are not for these: the file is readable by all."},
-						"server":        text("URL that is asked when no endpoint has an image; the registry itself when left out."),
+						"server":        text("URL to use when no endpoint has an image; the registry itself when left out."),
 						"ca":            text("Path of a certificate on the machine that the endpoints are checked by."),
 						"skip_verify":   schema.BoolAttribute{Optional: true, Description: "Do not check the endpoints' certificates."},
 						"override_path": schema.BoolAttribute{Optional: true, Description: "The URLs' paths are the API's root already."},

@@ -28,10 +28,14 @@ func (factsSection) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"facts": schema.ObjectAttribute{
 			Computed: true, AttributeTypes: factsTypes(),
-			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What differs from one look to the next (boot_id, addresses of docker0 and other such bridges, free space, listeners, who logged in, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
+			Description: "Facts of the machine: operating system, kernels, processors, memory, disks, network, GPUs. " +
+				"Values that differ from one look to the next (boot_id, addresses of docker0 and other such bridges, free " +
+				"space, listeners, who logged in, an offset of the clock below 5 s) are null here: the data source " +
+				"metal_host_facts has them.",
 		},
 		"allow_cgroup_v1": schema.BoolAttribute{
-			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from 1.35 on unless it is told otherwise.",
+			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from " +
+				"1.35 on without a setting for them.",
 		},
 	}
 }

@@ -93,8 +93,9 @@ func (packagesSection) attributes() map[string]schema.Attribute {
 				"hold":    schema.BoolAttribute{Optional: true, Description: "Whether neither apt nor unattended upgrades change its version."},
 			}},
 		},
-		"absent_packages":       texts(false, "Packages that must not be installed."),
-		"allow_package_changes": texts(false, "Packages that apt may remove, upgrade or downgrade where what is declared needs that. Anything else that nobody declared is refused."),
+		"absent_packages": texts(false, "Packages that must not be installed."),
+		"allow_package_changes": texts(false, "Packages that apt may remove, upgrade or downgrade where what is declared needs that. "+
+			"Any other change is refused."),
 	}
 	maps.Copy(all, softwareAttributes())
 	return all
@@ -257,7 +258,7 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 		return nil
 	}
 	if err != nil {
-		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		diags.AddWarning("The forecast of apt is not known", fmt.Sprintf("%s.", err))
 		return nil
 	}
 	for _, why := range forecast.Refusals {

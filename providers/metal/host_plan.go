@@ -162,7 +162,7 @@ func another(prior *hostModel, is facts.Facts, address string, changes []host.Ch
 	if differ = slices.Compact(differ); len(differ) > most {
 		differ = append(differ[:most], fmt.Sprintf("and %d more", len(differ)-most))
 	}
-	would := "Nothing of what is declared would be changed there."
+	would := "No declared value would be changed there."
 	if len(differ) > 0 {
 		would = "Apply would change there:\n  " + strings.Join(differ, "\n  ")
 	}

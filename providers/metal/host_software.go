@@ -51,7 +51,8 @@ func softwareAttributes() map[string]schema.Attribute {
 	source := schema.StringAttribute{Optional: true}
 	containerd, cuda := source, source
 	containerd.Validators = []validator.String{oneOf{fromDocker, fromDistribution}}
-	containerd.Description = "Whose package: docker (containerd.io from Docker's repository, the default) or distribution, which may be too old for the kubelet: 1.38 takes 2.0 and newer only."
+	containerd.Description = "The source of the package: docker (containerd.io from Docker's repository, the " +
+		"default) or distribution, which may be too old for the kubelet: 1.38 takes 2.0 and newer only."
 	cuda.Validators = []validator.String{oneOf{"nvidia"}}
 	cuda.Description = "Whose package: nvidia."
 	attribute := func(description, version string, source schema.StringAttribute) schema.Attribute {
@@ -203,7 +204,8 @@ func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f
 		return path.Root("packages").AtMapKey(u.Package)
 	}
 	for _, u := range f.Missing {
-		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were read anew for this. Fix the name or the version, or declare the repository that has it.", u.Why))
+		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were "+
+			"read again for this. Fix the name or the version, or declare the repository that has it.", u.Why))
 	}
 	for _, u := range f.Doubtful {
 		if want.Packages[u.Package].Why == "" {

@@ -51,7 +51,8 @@ func (systemSection) attributes() map[string]schema.Attribute {
 		"hostname": schema.StringAttribute{Optional: true, Description: "The machine's name, in lower case: for the kernel, /etc/hostname and the machine's own line of /etc/hosts."},
 		"swap":     schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"off"}}, Description: `"off": no swap, now and after a reboot. Lines of /etc/fstab are commented out, units masked.`},
 		"kernel_modules": schema.SetAttribute{
-			Optional: true, ElementType: types.StringType, Description: "Kernel modules that are there now and after a reboot. One that is built in counts.",
+			Optional: true, ElementType: types.StringType, Description: "Kernel modules that are there now and after a reboot. " +
+				"A built-in module counts.",
 		},
 		"sysctl": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType, Description: "Kernel parameters, now and after a reboot.",

@@ -140,7 +140,8 @@ func (m *systemModel) writeFiles(ctx context.Context, d declaredSystem, want sys
 func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	_, spec, have, ok, err := s.look(ctx, m, want)
 	if err != nil {
-		diags.AddWarning("Operating system cannot be examined", fmt.Sprintf("%s. What apply would change is not known.", err))
+		diags.AddWarning("Operating system cannot be examined", fmt.Sprintf("%s. The changes of an apply are not "+
+			"known.", err))
 	}
 	if !ok {
 		return nil

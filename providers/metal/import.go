@@ -31,7 +31,7 @@ func importedWay(id string) (connect.SSH, error) {
 		said := json.NewDecoder(strings.NewReader(id))
 		said.DisallowUnknownFields()
 		if err := said.Decode(&s); err != nil {
-			return connect.SSH{}, fmt.Errorf("the JSON is not that of a machine's ssh: %w", err)
+			return connect.SSH{}, fmt.Errorf("the JSON is not the ssh of a machine: %w", err)
 		}
 		return s, validImport(s)
 	}

@@ -64,7 +64,8 @@ func fromKnownHosts(file, address string, port int) (knownKey, error) {
 	case revoked > 0:
 		return knownKey{}, fmt.Errorf("%s has only keys of %s that are revoked", file, name)
 	case authorities > 0:
-		return knownKey{}, fmt.Errorf("%s has no key of %s, only that of an authority over it, and stoke knows machines by their keys", file, name)
+		return knownKey{}, fmt.Errorf("%s has no key of %s, only a key of an authority over it, and stoke knows "+
+			"machines by their keys", file, name)
 	}
 	return knownKey{}, fmt.Errorf("%s has no key of %s; look at the machine's own with: cat /etc/ssh/ssh_host_ed25519_key.pub", file, name)
 }

@@ -44,7 +44,7 @@ func (e *clusterError) Unwrap() error { return e.err }
 
 // errNoCluster: a cluster certainly no longer exists, because its control
 // plane's machine answers and does not belong to it.
-var errNoCluster = errors.New("the cluster is not there any more")
+var errNoCluster = errors.New("the cluster no longer exists")
 
 // controlPlane is the machine on which a cluster was made. It is asked without its
 // lock: what is done there for a node changes nothing of the machine.
@@ -126,14 +126,17 @@ func standsBetween(ctx context.Context, head host.Machine, machine, endpoint str
 	}
 	switch {
 	case opened != nil || json.Unmarshal(rec.Declared(), &declared) != nil:
-		return fmt.Errorf("%s%s has no metal_firewall, so that a firewall of its own, of the network or of the cloud stands between: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
+		return fmt.Errorf("%s%s has no metal_firewall, so that another firewall, of the machine, the network or the "+
+			"cloud, is in the way: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
 	case port != "6443" || declared.Role != string(firewall.ControlPlane):
-		return fmt.Errorf("%sthe metal_firewall of %s, with role = %q, opens no port %s unless a rule of it does: it has to let TCP port %s in from %s (6443 comes with role = %q)", why, head.Name(), declared.Role, port, port, ip, firewall.ControlPlane)
+		return fmt.Errorf("%sthe metal_firewall of %s, with role = %q, opens no port %s unless a rule of it does: it "+
+			"has to let TCP port %s in from %s (role = %q opens 6443)", why, head.Name(), declared.Role, port, port, ip, firewall.ControlPlane)
 	case !letsIn(slices.Concat(declared.Peers, declared.ControlPlanes, declared.APIClients), ip):
 		return fmt.Errorf("%sthe metal_firewall of %s lets in TCP port %s only from its peers, and %s is not a peer: "+
 			"add it to peers", why, head.Name(), port, ip)
 	}
-	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall stands between: open it there", why, head.Name(), port, ip)
+	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall "+
+		"is in the way: open it there", why, head.Name(), port, ip)
 }
 
 // unnamed tells a name that a machine cannot resolve by what bash says (EAI_NONAME,

@@ -158,7 +158,8 @@ func (l *nodeLook) removeFormer(ctx context.Context, id string) error {
 		case have == nil:
 			return nil
 		case have.Mark.ID != id:
-			return fmt.Errorf("the cluster has a node %s that is not this resource's: give another node_name, or remove it (kubectl delete node %s)", l.node.Name, l.node.Name)
+			return fmt.Errorf("the cluster has a foreign node %s: give another node_name, or remove it (kubectl delete "+
+				"node %s)", l.node.Name, l.node.Name)
 		case !have.Ready():
 			host.Step(ctx, "removing the node %s that the machine was before", l.node.Name)
 			return member.Delete(ctx, l.client, have)

@@ -61,7 +61,7 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 	}
 	gone := errors.Is(err, errNoCluster)
 	if err != nil && !gone {
-		return nil, fmt.Errorf("the cluster cannot be asked what runs on the node, so that it stays: %w. Where its control plane is gone for good, remove this from the state (stoke state rm) and reset the machine by hand (kubeadm reset)", err)
+		return nil, fmt.Errorf("the cluster cannot list the work on the node, so that it stays: %w. Where its control plane is gone for good, remove this from the state (stoke state rm) and reset the machine by hand (kubeadm reset)", err)
 	}
 	own := ownNode(ctx, m.Host, j)
 	switch {
@@ -259,14 +259,14 @@ func (r *nodeResource) removeDead(ctx context.Context, state *nodeModel, way con
 		diags.AddWarning("Machine was not reset", detail+" Its cluster is gone. Should the machine come back, run kubeadm reset there.")
 		return
 	case err != nil:
-		refuse("Its cluster cannot be asked either: %s", sentence(err))
+		refuse("Its cluster cannot be reached either: %s", sentence(err))
 		return
 	}
 	name := state.Name.ValueString()
 	have, err := member.Observe(ctx, c, name)
 	switch {
 	case err != nil:
-		refuse("Its cluster cannot be asked either: %s", sentence(err))
+		refuse("Its cluster cannot be reached either: %s", sentence(err))
 		return
 	case have != nil && have.Ready():
 		refuse("The cluster says that the machine is alive: the kubelet of node %s reports. Mend the way to the machine, or turn it off, and destroy again.", name)

@@ -46,7 +46,7 @@ func (m *nodeModel) observe(ctx context.Context, s *settings, on host.Machine, d
 		return err
 	}
 	if l.facts.Role == kubeadm.NoRole && m.Cluster.IsNull() {
-		diags.AddError("There is no node to import", fmt.Sprintf("%s has joined no cluster. Remove the import: apply has it join.", on.Name()))
+		diags.AddError("No node to import", fmt.Sprintf("%s has joined no cluster. Remove the import: apply has it join.", on.Name()))
 		return errRefused
 	}
 	// A machine that was installed anew joins by the name that it had.

@@ -154,7 +154,7 @@ func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way conne
 func (l *nodeLook) forecast(ctx context.Context, diags *diag.Diagnostics) []host.Change {
 	f, err := packages.Foresee(ctx, l.on, l.wantPkgs, l.packages)
 	if err != nil {
-		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		diags.AddWarning("The forecast of apt is not known", fmt.Sprintf("%s.", err))
 		return nil
 	}
 	for _, why := range f.Refusals {

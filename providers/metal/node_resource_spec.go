@@ -126,7 +126,8 @@ func (m *nodeModel) address(way connect.SSH) (netip.Addr, error) {
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		return ip, fmt.Errorf("%q is no IP address: give the machine's in the cluster's network as private_address", text)
+		return ip, fmt.Errorf("%q is not an IP address: give the machine's address in the cluster's network as "+
+			"private_address", text)
 	}
 	return ip, nil
 }

@@ -29,7 +29,8 @@ func (e *takenError) Error() string {
 	if e.take != "" {
 		take = ":\n  " + e.take + "\n" // in a line of its own, to be copied
 	}
-	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%sIf whoever managed it is gone for good, and nothing is to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
+	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%sIf its "+
+		"manager is gone for good, and nothing has to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
 }
 
 func (e *takenError) by(ctx context.Context, way connect.SSH) *takenError {
@@ -88,7 +89,7 @@ func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Pa
 	if call.Address != "" && call.Address == rec.By() {
 		addError(diags, at, summary, taken)
 	} else {
-		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. A resource that has another name now is told by a moved block.", taken))
+		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. For a renamed resource write a moved block.", taken))
 	}
 	return id
 }

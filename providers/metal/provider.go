@@ -178,7 +178,7 @@ func validMirror(text string) error {
 	case err != nil || u.Host == "" && u.Scheme != "file":
 		return errors.New("give what replaces the beginning of the URL, such as http://mirror.example.org/docker")
 	case u.User != nil:
-		return fmt.Errorf("a user or password would be readable by everybody on the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
+		return fmt.Errorf("a user or password would be readable by all users of the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
 	}
 	return nil
 }

@@ -95,8 +95,9 @@ func (r *reviewed) proxied() {
 		}
 	}
 	if len(out) > 0 {
-		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
-			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."})
+		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network is reached through the proxy",
+			Detail: "no_proxy of the provider block lacks:\n  " + strings.Join(out, "\n  ") + "\nAdd the networks " +
+				"there: otherwise nodes send requests for these to the proxy."})
 	}
 }
 

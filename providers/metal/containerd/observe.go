@@ -120,7 +120,7 @@ func reader(asked []string) (*Facts, host.Lines) {
 			if m := versionLine.FindStringSubmatch(l[0]); m != nil {
 				f.Version = m[1]
 			} else if l[0] != "" {
-				return fmt.Errorf("containerd says that it is %.80q", l[0])
+				return fmt.Errorf("containerd reports the version %.80q", l[0])
 			}
 			return nil
 		}).Once(),

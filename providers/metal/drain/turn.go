@@ -34,8 +34,8 @@ func Away(ctx context.Context) bool {
 
 // Escalate makes work that Do began ready for changes which only turned out to
 // be needed while it was done, such as a reboot because a module cannot be
-// unloaded. It refuses what Do would have refused. Work that is none of Do's is
-// on no node.
+// unloaded. It refuses what Do would have refused. Work outside of Do is not on
+// a node.
 func Escalate(ctx context.Context, changes []host.Change) error {
 	t, _ := ctx.Value(turnKey{}).(*turn)
 	switch {

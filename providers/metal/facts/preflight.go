@@ -73,7 +73,8 @@ func Preflight(f Facts, want Needs) []Problem {
 	p.renamed(f, want)
 	p.networks(f, want)
 	if len(f.Unread) > 0 {
-		p.add(providers.Warning, "", "Some facts could not be read", "What the machine said and stoke did not understand:\n  %s", strings.Join(f.Unread, "\n  "))
+		p.add(providers.Warning, "", "Some facts could not be read", "Parts of the machine's answer that stoke did "+
+			"not understand: %s", strings.Join(f.Unread, "\n  "))
 	}
 	return p
 }
@@ -132,7 +133,8 @@ func (p *problems) node(f Facts, want Needs) {
 		severity, advice := providers.Error, "Boot with systemd.unified_cgroup_hierarchy=1, or set allow_cgroup_v1 = "+
 			"true to make the kubelet accept version 1 (failCgroupV1: false)."
 		if want.AllowCgroupV1 {
-			severity, advice = providers.Warning, "allow_cgroup_v1 lets it; it has to be told so (failCgroupV1: false), and support ends with one of the next versions."
+			severity, advice = providers.Warning, "allow_cgroup_v1 lets it; it needs a setting (failCgroupV1: false), "+
+				"and support ends with one of the next versions."
 		}
 		p.add(severity, "allow_cgroup_v1", "Control groups are version 1", "From Kubernetes 1.35 on the kubelet does not start with control groups of version 1. %s", advice)
 	}
@@ -192,7 +194,9 @@ func (p *problems) features(f Facts) {
 		}
 		switch f.Features[name] {
 		case Missing:
-			p.add(providers.Error, "", "The kernel lacks "+name, "The running kernel %s has %s neither built in nor as a module. Install the modules of this kernel (linux-modules-extra-… on Ubuntu) or another kernel, or boot the one that belongs to the modules there are.", f.Kernel.Running, name)
+			p.add(providers.Error, "", "The kernel lacks "+name, "The running kernel %s has %s neither built in nor as a module. "+
+				"Install the modules of this kernel (linux-modules-extra-… on Ubuntu) or another kernel, or boot the kernel "+
+				"of the installed modules.", f.Kernel.Running, name)
 		case Blocked:
 			p.add(providers.Error, "kernel_modules", "The module "+name+" is blocked", "Something in /etc/modprobe.d has an \"install %s\" line, so that it is never loaded. Remove that line.", name)
 		}

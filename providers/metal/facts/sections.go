@@ -55,7 +55,7 @@ func split(out []byte) (*answer, error) {
 		case line[0] == '#':
 			name = line[1:]
 			if _, twice := a.sections[name]; twice {
-				return nil, fmt.Errorf("section %q comes twice in the answer", clean(name))
+				return nil, fmt.Errorf("section %q occurs twice in the answer", clean(name))
 			}
 			a.sections[name] = nil
 		default:

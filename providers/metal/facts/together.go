@@ -116,7 +116,8 @@ func (t *together) unique() {
 	})
 	t.shared(one(func(m Member) string { return m.Facts.ProductUUID }), func(id string, hosts []string) {
 		if !t.same(hosts) {
-			t.add(providers.Warning, hosts, "", "Machines share a product UUID", "The firmware of %s says %s. Kubernetes asks for one that is unique, and stoke does not depend on it.", strings.Join(hosts, ", "), id)
+			t.add(providers.Warning, hosts, "", "Machines share a product UUID", "The firmware of %s says %s. Kubernetes "+
+				"requires a unique one, and stoke does not depend on it.", strings.Join(hosts, ", "), id)
 		}
 	})
 }
@@ -179,7 +180,8 @@ func (t *together) addresses() {
 				severity = providers.Error
 			}
 		}
-		t.add(severity, hosts, "address", "Machines hold the same address", "Interfaces of %s have %s. Whoever sends to it reaches one of them, and not always the same.", strings.Join(hosts, ", "), address)
+		t.add(severity, hosts, "address", "Machines hold the same address", "Interfaces of %s have %s. A packet to it "+
+			"reaches one of them, and not always the same.", strings.Join(hosts, ", "), address)
 	})
 }
 

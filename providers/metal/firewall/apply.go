@@ -107,7 +107,7 @@ func persist(ctx context.Context, m host.Machine, table NftTable, have Have) err
 // unpersist is persist where no table is needed: ufw does it all.
 func unpersist(ctx context.Context, m host.Machine) error {
 	if _, err := host.Script(ctx, m, removeScript); err != nil {
-		return fmt.Errorf("remove the table that is not needed any more: %w", err)
+		return fmt.Errorf("remove the table that is no longer needed: %w", err)
 	}
 	return host.Remove(ctx, m, rulesFile)
 }

@@ -86,7 +86,7 @@ func (s *sockets) lines() host.Lines {
 func (s *sockets) listener(f []string) error {
 	l, address, ok := facts.ReadListener(f[0])
 	if !ok {
-		return fmt.Errorf("%q is no listener of tcp or udp", shorten(f[0]))
+		return fmt.Errorf("%q is not a listener of tcp or udp", shorten(f[0]))
 	}
 	if protocol := (map[string]Protocol{"tcp": TCP, "udp": UDP}[l.Protocol]); !address.Unmap().IsLoopback() { // others can reach it
 		s.c.Listeners = append(s.c.Listeners, Listener{protocol, uint16(l.Port), strings.ReplaceAll(l.Process, "\uFFFD", "?")})
@@ -136,7 +136,7 @@ func (s *sockets) finish() Connections {
 func readEndpoint(s string) (netip.Addr, uint16, error) {
 	address, port, ok := facts.Endpoint(s)
 	if !ok {
-		return address, 0, fmt.Errorf("%q is no address with a port", s)
+		return address, 0, fmt.Errorf("%q is not an address with a port", s)
 	}
 	return address.Unmap(), uint16(port), nil
 }

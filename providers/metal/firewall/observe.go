@@ -225,7 +225,7 @@ func (h *Have) judgePersistence(want Spec) {
 	}
 	switch {
 	case h.pending != "":
-		h.Why = "new rules wait for their confirmation and are taken back if none comes"
+		h.Why = "new rules wait for their confirmation and are rolled back without one"
 	case h.Backend.isUFW() && h.ufwEnabled != "enabled":
 		h.Why = "ufw.service is not enabled: ufw says that it is active, and is not after a reboot"
 	case len(table.Chains) == 0:

@@ -102,7 +102,7 @@ type Problem struct {
 func (s Spec) Problems() []Problem {
 	var p problems
 	if !slices.Contains([]Role{NoRole, Worker, ControlPlane}, s.Role) {
-		p.add("role", "%q is no role: use control-plane, worker or none", s.Role)
+		p.add("role", "%q is not a role: use control-plane, worker or none", s.Role)
 	}
 	for _, a := range s.Nodes {
 		p.node("peers", a)
@@ -146,7 +146,7 @@ func (p *problems) node(argument string, a netip.Addr) {
 	case !a.Unmap().Is4():
 		p.add(argument, "the address %s is not IPv4: clusters of IPv6 and of both are not supported yet", a)
 	case a.Unmap().IsUnspecified(), a.Unmap().IsMulticast(), a.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		p.add(argument, "the address %s is none of a machine", a)
+		p.add(argument, "the address %s is not valid for a machine", a)
 	}
 }
 

@@ -34,9 +34,9 @@ const (
 // killed stoke does not block others; by a process of the same computer at
 // once, since that sees that the holder is gone.
 type Locks struct {
-	// Holder says who works here, for the messages of others:
-	// "alice@laptop, process 4242, stoke apply, since 2026-11-21T10:00:00Z".
-	// It is different for every process.
+	// Holder describes this process, for the messages of others: "alice@laptop,
+	// process 4242, stoke apply, since 2026-11-21T10:00:00Z". It is different for
+	// every process.
 	Holder string
 	// Wait is how long to wait for a machine that another process works on; 0:
 	// five minutes.
@@ -73,7 +73,7 @@ type turns struct {
 	lease *lease        // of whoever has the turn; nil: the machine is not locked
 }
 
-// LockedError says that another process works on a machine.
+// LockedError: another process works on a machine.
 type LockedError struct {
 	Host, Who string
 	Waited    time.Duration
@@ -104,7 +104,7 @@ type Lock struct {
 }
 
 // Lock waits for a turn at the machine. Unlock ends it. Within a turn, with the
-// turn's context, it is no turn of its own.
+// turn's context, it does not wait.
 func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 	key := identity(m)
 	if s := leaseFrom(ctx); s != nil && identity(s.machine) == key { // within a turn
@@ -137,14 +137,14 @@ func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 // Context is cancelled when the lock is lost, with a *LostLockError as cause.
 func (l *Lock) Context() context.Context { return l.ctx }
 
-// Machine is the machine, on which nothing runs once the lock is lost.
+// Machine is the machine; it runs nothing once the lock is lost.
 func (l *Lock) Machine() Machine { return l.machine }
 
 // Held asks the machine whether the lock is still ours, unless it said so a
 // moment ago.
 func (l *Lock) Held(ctx context.Context) error { return l.lease.held(ctx) }
 
-// Unlock ends the turn. The machine is unlocked when nobody else in this
+// Unlock ends the turn. The machine is unlocked when no other turn in this
 // process waits for it. It may be called again.
 func (l *Lock) Unlock() {
 	l.locks.mu.Lock()
@@ -197,8 +197,7 @@ func (l *Locks) enter(key string) *turns {
 	return t
 }
 
-// release is for whoever has no turn. Who leaves last while the machine is still
-// locked unlocks it.
+// release is for whoever has no turn. The last one to leave unlocks the machine.
 func (l *Locks) release(key string, t *turns) {
 	l.mu.Lock()
 	t.users--

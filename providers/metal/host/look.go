@@ -13,9 +13,10 @@ import (
 // mostLines bounds what a machine may say in one look.
 const mostLines = 100_000
 
-// Lines says how a look at a machine is read. A look is a script that prints
+// Lines is the parser of a look at a machine. A look is a script that prints
 // lines, each a kind and fields with tabs between them, and "end" as the last.
-// What others wrote is in base64, so that nothing in it can pass for a line.
+// Texts from elsewhere are in base64, so that nothing in them can pass for a
+// line.
 type Lines map[string]Line
 
 // Line is one kind of line; see Fields and Data.
@@ -31,7 +32,7 @@ func Fields(n int, take func(f []string) error) Line { return Line{fields: n, ta
 // Data is Fields with the last one in base64, which is taken decoded.
 func Data(n int, take func(f []string) error) Line { return Line{fields: n, data: true, take: take} }
 
-// Once is a line that comes exactly once.
+// Once is a line that occurs exactly once.
 func (l Line) Once() Line { l.once = true; return l }
 
 // Look runs a script and parses its output. Errors contain what, the observed

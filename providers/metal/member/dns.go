@@ -23,8 +23,8 @@ var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Reso
 // coreDNS is what kubeadm calls the cluster's DNS.
 const coreDNS = "coredns"
 
-// KeptFromDNS are those of the taints that the cluster's DNS does not tolerate: its
-// pods would find no place where every node has one of them. A cluster whose DNS is
+// KeptFromDNS returns the taints that the cluster's DNS does not tolerate: its pods
+// would find no node where every node has one of them. A cluster whose DNS is
 // another one has none.
 func KeptFromDNS(ctx context.Context, c *kubernetes.Client, taints []core.Taint) ([]core.Taint, error) {
 	if len(taints) == 0 {

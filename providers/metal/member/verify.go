@@ -18,7 +18,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// UnverifiedError says what a pod found out about the GPUs of a node.
+// UnverifiedError is a pod's finding about the GPUs of a node.
 type UnverifiedError struct{ Node, Why string }
 
 func (e *UnverifiedError) Error() string {
@@ -122,7 +122,7 @@ func probesFor(ctx context.Context, c *kubernetes.Client, have *State, want Spec
 	}
 	capacity := have.Node.Status.Capacity[GPU]
 	if want.GPUs[GPU] > 0 && capacity.IsZero() && have.Devices[GPU] > 0 && len(users) == 0 {
-		with.claims = have.Devices[GPU] // who has which of them, nobody knows but the driver
+		with.claims = have.Devices[GPU] // only the driver knows which pod has which of them
 	}
 	if with.runtime, err = nvidiaRuntime(ctx, c); err != nil {
 		return nil, nil, err
@@ -169,7 +169,7 @@ func (p probe) outrun(ctx context.Context, c *kubernetes.Client) bool {
 	return false
 }
 
-// round is how often a probe has looked, and what it waits for where it has not.
+// round returns how often a probe has looked, and why it waits if it has not.
 func (p probe) round(ctx context.Context, c *kubernetes.Client) (n int, waits string, err error) {
 	pod := &core.Pod{}
 	switch err := get(ctx, c, pods, probeNamespace, p.name, pod); {

@@ -118,8 +118,8 @@ func TestParseBad(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"empty":        {hgx, "", "only a part"},
 		"cut off":      {"\nend\n", "\n", "only a part"},
-		"a version":    {"module 580.95.05", "module rm -rf", "no version of the driver"},
-		"kernel":       {"\t580.95.05\tDual", "\t$(id)\tDual", "no version of the driver"},
+		"a version":    {"module 580.95.05", "module rm -rf", "not a version of the driver"},
+		"kernel":       {"\t580.95.05\tDual", "\t$(id)\tDual", "not a version of the driver"},
 		"user":         {"user 4711", "user x", "invalid syntax"},
 		"file":         {"aGkK", "a?", "illegal base64"},
 		"unknown line": {"drm 0", "drn 0", "not a requested one"},

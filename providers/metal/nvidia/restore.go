@@ -202,7 +202,8 @@ func (r *restorer) unload(ctx context.Context) error {
 		return gone
 	}
 	if err != nil {
-		r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: "something uses it; it goes with the next reboot"})
+		r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: "something uses it; " +
+			"the next reboot unloads it"})
 		return nil
 	}
 	r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Removed})

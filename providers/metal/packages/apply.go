@@ -37,7 +37,8 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("to %s %s, and what was planned is %s at most: plan again, now that the packages are downloaded the plan says so", e.Because, e.Would, e.Limit)
+	return fmt.Sprintf("to %s %s, and the plan allowed %s at most: plan again, now that the packages are downloaded "+
+		"the plan shows it", e.Because, e.Would, e.Limit)
 }
 
 // Apply makes the declared changes, in this order: wait for apt, complete an
@@ -349,7 +350,7 @@ func (a *apply) verify(ctx context.Context) error {
 		wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", c.Fact, c.Have, c.Want))
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("apt did as it was told, and still %s: someone else changes packages at the same time; apply again", strings.Join(wrong, ", "))
+		return fmt.Errorf("apt succeeded, and still %s: another program changes packages at the same time; apply again", strings.Join(wrong, ", "))
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"a simulation that cannot be read", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io\nInst jq (1.6 Debian [amd64])\n"}},
 			`"Remv docker.io" has no version`, nil},
 		{"more than was planned", Spec{Owner: "host", Packages: jq, Limit: new(host.Disruption)}, double{state: jqState, simulate: map[string]string{"jq": "Inst cron (3.0 Debian [amd64])\nInst jq (1.6 Debian [amd64])\n"}},
-			"to install cron 3.0 reloads systemd, and what was planned is none", new(*LimitError)},
+			"to install cron 3.0 reloads systemd, and the plan allowed none", new(*LimitError)},
 		{"no such package", Spec{Owner: "host", Packages: map[string]Package{"nosuch": {}}}, double{}, "nosuch is in none of the repositories", new(*RefusedError)},
 		{"dependencies that cannot be had", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": " jq : Depends: libjq1 but it is not installable\nE: Unable to correct problems\n"}},
 			"jq Depends: libjq1 but it is not installable", new(*ImpossibleError)},

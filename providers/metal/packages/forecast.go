@@ -138,7 +138,8 @@ func (s Spec) conflicts(have State) []string {
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
 		if others := have.others(name, s.Owner); len(others) > 0 && len(others) == len(have.Owners[name]) { // we come to it
 			if _, there := have.Files[sourcesFile(name)]; there && len(diffRepository(name, s, have)) > 0 {
-				all = append(all, fmt.Sprintf("repository %s is also that of %s on this machine (%s), and declared otherwise there: declare both the same, or give this one another name",
+				all = append(all, fmt.Sprintf("repository %s is also repository %s on this machine (%s), and declared "+
+					"otherwise there: declare both the same, or give this one another name",
 					name, strings.Join(others, " and "), sourcesFile(name)))
 			}
 		}

@@ -94,7 +94,8 @@ func (a *apply) transaction(ctx context.Context, command ...string) error {
 		}
 	}
 	if names := failedScripts(out); len(names) > 0 {
-		return fmt.Errorf("the maintainer scripts of %s fail, which apt cannot fix: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
+		return fmt.Errorf("the maintainer scripts of %s fail, which apt cannot fix: see why (systemctl status, "+
+			"journalctl -xe), then apply again to continue: %w", strings.Join(names, ", "), failed)
 	}
 	return fmt.Errorf("install packages: %w", failed)
 }

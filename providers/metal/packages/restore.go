@@ -164,7 +164,7 @@ func (u *undo) plan(name string, w was, p Installed) {
 		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
 	case w.untouched(p): // not stoke's doing
 	case w.Version == "" && !w.Asked && !p.Auto && !w.Open:
-		u.left(name, "it came as a dependency, and somebody has asked for it since (apt-mark showmanual)")
+		u.left(name, "it came as a dependency, and was marked as wanted since (apt-mark showmanual)")
 	case w.Version == "" && w.Config:
 		u.remove = append(u.remove, name)
 	case w.Version == "":
@@ -174,9 +174,9 @@ func (u *undo) plan(name string, w was, p Installed) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
 	case p.There() && touched:
-		u.left(name, "it was %s, stoke made it %s, and somebody has made it %s since", w.Version, w.Now, p.Version)
+		u.left(name, "it was %s, stoke made it %s, and since then it was changed to %s", w.Version, w.Now, p.Version)
 	case !p.There() && w.Now != "" && !w.Open:
-		u.left(name, "it was there before, and somebody has removed it since")
+		u.left(name, "it existed before, and was removed since")
 	case slices.Contains(p.Versions, w.Version):
 		u.install[name] = w.Version
 	default:

@@ -159,7 +159,8 @@ func (st State) missing(name, pattern string, versions []string) Unavailable {
 		return Unavailable{name, fmt.Sprintf("package %s is declared as %s: :%s is the machine's own architecture, which is left out", name, plain, st.Architecture)}
 	}
 	if len(versions) == 0 {
-		return Unavailable{name, fmt.Sprintf("package %s is in none of the repositories (a virtual package has to be declared by the name of one that provides it)", name)}
+		return Unavailable{name, fmt.Sprintf("package %s is in none of the repositories (declare a virtual package by "+
+			"the name of a package that provides it)", name)}
 	}
 	if len(versions) > 8 {
 		versions = append(slices.Clone(versions[:8]), "…")

@@ -62,7 +62,8 @@ func Doubts(want Spec, have Facts) []error {
 func UnknownNames(want Spec, have Facts) []error {
 	var all []error
 	if z := want.Timezone; have.Unknown["time zone "+z] {
-		all = append(all, fmt.Errorf("there is no time zone %s on the machine (/usr/share/zoneinfo): fix the name, or have package tzdata installed", z))
+		all = append(all, fmt.Errorf("time zone %s does not exist on the machine (/usr/share/zoneinfo): fix the name, "+
+			"or have package tzdata installed", z))
 	}
 	for _, name := range keys(want.Files) {
 		f := want.Files[name]

@@ -145,7 +145,7 @@ func ValidHostname(name string) error {
 		return fmt.Errorf("host name %q would be read as an address", name)
 	}
 	if first, _, _ := strings.Cut(name, "."); first == "localhost" {
-		return fmt.Errorf("host name %q is every machine's own, and systemd takes it for none", name)
+		return fmt.Errorf("host name %q means every machine itself, and systemd ignores it", name)
 	}
 	return nil
 }

@@ -161,7 +161,8 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	var outcomes []host.Outcome
 	for line := range strings.SplitSeq(string(now), "\n") {
 		if l, marked := strings.CutPrefix(line, swapMark); marked && !was.before(strings.TrimSpace(l)) {
-			outcomes = append(outcomes, host.Outcome{Fact: "swap in /etc/fstab", Fate: host.Left, Why: fmt.Sprintf("%q was added by somebody since, and stays commented out", l)})
+			outcomes = append(outcomes, host.Outcome{Fact: "swap in /etc/fstab", Fate: host.Left, Why: fmt.Sprintf("%q "+
+				"was added since, and stays commented out", l)})
 		}
 	}
 	if was.untouched() {

@@ -62,7 +62,7 @@ var Table = host.Table[Spec, Facts]{
 		},
 		Diff: func(want Spec, have Facts) []host.Change { return diffModules(want.Modules, have.Modules) },
 		Back: func(_ *host.Record, name string) host.Change {
-			return host.Change{Fact: "kernel module " + name + " is not loaded at boot any more"}
+			return host.Change{Fact: "kernel module " + name + " is no longer loaded at boot"}
 		},
 	},
 	{
