@@ -16,13 +16,13 @@ import (
 // with self where the object exists.
 type Context struct {
 	Module   *Module
-	Output   string // of the module, where there is no instance
+	Output   string // of the module, for a condition without an instance
 	Instance *Instance
 	Self     cty.Value
 }
 
-// Conditions decides pre- and postconditions. What is false is reported as an
-// error with the given summary and makes the result false; what is not known
+// Conditions decides pre- and postconditions. A false condition is reported as
+// an error with the given summary and makes the result false; what is not known
 // yet counts as true.
 func (t *Task) Conditions(c Context, checks []*modules.Check, summary string) bool {
 	_, ok := t.Decide(c, checks, summary)

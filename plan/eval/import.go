@@ -18,8 +18,7 @@ type ImportTarget struct {
 	ID   string
 }
 
-// Import is an import block with its targets, which are evaluated when they
-// are asked for.
+// Import is an import block with its targets, which are evaluated on demand.
 type Import struct {
 	Decl    *modules.Import
 	root    *Module

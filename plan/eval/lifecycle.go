@@ -46,8 +46,8 @@ func (i *Instance) Lifecycle(t *Task) (modules.Lifecycle, bool) {
 }
 
 // Protected reports whether prevent_destroy keeps a stored object from being
-// destroyed, which the configuration may not want any more; the range is that
-// of the resource's declaration.
+// destroyed, also one that is no longer in the configuration; the range is the
+// range of the resource's declaration.
 func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, at hcl.Range, ok bool) {
 	decl := ev.Declared(addr.Resource)
 	if decl == nil {
@@ -73,8 +73,9 @@ func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, 
 	return protected, decl.Range, ok
 }
 
-// moduleOrGhost is the module instance at an address, or one made up where the
-// configuration does not want it any more; nil where it declares none such.
+// moduleOrGhost returns the module instance at an address, or a made-up one if
+// it is no longer in the configuration; nil if the configuration declares none
+// such.
 func (ev *Evaluator) moduleOrGhost(t *Task, addr address.Module) *Module {
 	m, ghosts := ev.root, false
 	for _, step := range addr.Steps() {
@@ -167,7 +168,7 @@ func (d dynamics) fail(expr hcl.Expression, name, detail string) bool {
 	return false
 }
 
-// ignored adds what is to be ignored to the lifecycle.
+// ignored adds the ignored attributes to the lifecycle.
 func (d dynamics) ignored(i *modules.Ignored, l *modules.Lifecycle) bool {
 	if i.If != nil {
 		v, ok := d.known(i.If, "ignore_changes")

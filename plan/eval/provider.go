@@ -24,8 +24,7 @@ type Provider struct {
 	// can know: the provider is not configured, and the caller must not send it
 	// objects.
 	Unknown bool
-	// Excluded says the same of a configuration that rests on something
-	// excluded.
+	// Excluded is the same for a configuration that depends on something excluded.
 	Excluded bool
 	Type     func(schema *providers.ResourceSchema) *Type
 }

@@ -74,7 +74,7 @@ func (m *Module) home(t *Task, ref modules.ProviderRef) (home, bool) {
 			}
 			h.module, h.ref = up, passed
 		case h.ref.Alias != "":
-			return h, true // there is none, which whoever needs it says
+			return h, true // it does not exist, and its user reports that
 		default:
 			h.module = h.module.parent
 			h.ref.Name = h.module.localName(source)

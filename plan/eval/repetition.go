@@ -20,12 +20,12 @@ type repetition struct {
 	index cty.Value // count.index; NilVal without count
 	each  cty.Value // each.value; NilVal without for_each
 	name  cty.Value // each.key
-	// excluded says that the count or for_each rests on something excluded.
+	// excluded reports that the count or for_each depends on something excluded.
 	excluded bool
 }
 
-// ghostOf is the turn of an instance that is not wanted any more: its value is
-// not known.
+// ghostOf is the repetition data of an instance that is no longer in the
+// configuration: its value is not known.
 func ghostOf(key address.Key) repetition {
 	rep := repetition{key: key}
 	if n, ok := key.Int(); ok {
@@ -37,14 +37,14 @@ func ghostOf(key address.Key) repetition {
 	return rep
 }
 
-// repetitionForm says what the instances of one declaration form together.
+// repetitionForm is the form of a declaration's instances together.
 type repetitionForm uint8
 
 const (
 	once repetitionForm = iota
 	counted
 	mapped
-	undecided // not known yet: one instance stands for any number
+	undecided // not known yet: one instance represents any number
 )
 
 // collect builds the value of the whole from its instances' values.

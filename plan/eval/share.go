@@ -23,7 +23,7 @@ func (ty *Type) Share(v cty.Value) cty.Value {
 	}
 	for i := range ty.shapes.seen {
 		if seen := ty.shapes.seen[i].Load(); seen != nil && seen.Equals(own) {
-			// A list has one type for all its elements: that of the first.
+			// A list has the type of its first element for all.
 			return cty.ListVal([]cty.Value{cty.UnknownVal(*seen), v}).Index(cty.NumberIntVal(1))
 		}
 	}

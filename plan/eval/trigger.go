@@ -10,9 +10,9 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 )
 
-// Trigger says what an element of the instance's replace_triggered_by names:
-// all instances of a resource or one of them, and the rest of the reference,
-// below one object. They are planned first, and become dependencies.
+// Trigger evaluates an element of the instance's replace_triggered_by: all
+// instances of a resource or one of them, and the rest of the reference, below
+// one object. They are planned first, and become dependencies.
 func (t *Task) Trigger(i *Instance, expr hcl.Expression) (named []*Instance, rest hcl.Traversal, ok bool) {
 	head, key, rest := triggerParts(expr)
 	ref, isResource := triggerSubject(head)
@@ -80,7 +80,7 @@ func keyFrom(v cty.Value) address.Key {
 }
 
 // triggerParts takes RESOURCE[KEY].REST apart where the key is an expression;
-// key is nil where it is none.
+// otherwise key is nil.
 func triggerParts(expr hcl.Expression) (head, key hcl.Expression, rest hcl.Traversal) {
 	head = expr
 	if rel, ok := head.(*hclsyntax.RelativeTraversalExpr); ok {

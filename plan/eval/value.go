@@ -213,12 +213,12 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 	})
 }
 
-// OutputNode is an output's place in the dependency graph, nil where nobody
-// asked for the output yet.
+// OutputNode is an output's place in the dependency graph, nil before its first
+// use.
 func (m *Module) OutputNode(name string) *Node { return m.outputs[name].node }
 
-// Everything evaluates all variables, locals and outputs, so that mistakes in
-// what nobody uses are found too.
+// Everything evaluates all variables, locals and outputs, so that faults in
+// unused ones are found too.
 func (m *Module) Everything(t *Task) {
 	for name, c := range m.variables {
 		m.variableValue(t, name, c)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// CorruptError says that a snapshot or journal does not check out. Nothing
-// was written, and nothing will be until somebody has looked at it.
+// CorruptError: a snapshot or journal does not check out. Nothing was written,
+// and nothing will be until the file was repaired.
 type CorruptError struct {
 	Path   string // as the store names it
 	Offset int64  // the byte at which it stops making sense
@@ -31,8 +31,7 @@ func (e *NewerVersionError) Error() string {
 		e.Path, e.Version, e.Known)
 }
 
-// OlderVersionError says that a snapshot is in a format that is no longer
-// read.
+// OlderVersionError: a snapshot is in a format that is no longer read.
 type OlderVersionError struct {
 	Path    string
 	Version int64
@@ -53,8 +52,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s was changed by another process since it was read", e.Path)
 }
 
-// SerialError says that a snapshot has the highest serial there is, so that no
-// other can follow it. Nothing was written.
+// SerialError: a snapshot has the highest possible serial, so that no other can
+// follow it. Nothing was written.
 type SerialError struct {
 	Path string
 }
@@ -63,7 +62,7 @@ func (e *SerialError) Error() string {
 	return fmt.Sprintf("%s has the serial %d, which is the last one", e.Path, uint64(math.MaxUint64))
 }
 
-// LockedError says who holds the lock.
+// LockedError names the holder of the lock.
 type LockedError struct {
 	Path   string // of the snapshot
 	Holder LockInfo
@@ -80,7 +79,7 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by %s", e.Path, e.Holder)
 }
 
-// NotLockedError: there was no lock to break.
+// NotLockedError: the state was not locked.
 type NotLockedError struct {
 	Path string // of the snapshot
 }

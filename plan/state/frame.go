@@ -23,7 +23,7 @@ const (
 	maxPayload = 1 << 30
 )
 
-// kind says what a frame's payload is.
+// kind is the kind of a frame's payload.
 type kind uint32
 
 const (

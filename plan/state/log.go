@@ -49,9 +49,9 @@ func startLog(ctx context.Context, s Store, size int64) *log {
 }
 
 // add puts a frame into the batch that gathers. Calls come one at a time, in
-// the order of their sequence numbers, and not after stop. The function that
-// it returns waits until the frame was written, if that is asked for or too
-// much is waiting already, and returns what went wrong so far.
+// the order of their sequence numbers, and not after stop. The returned
+// function waits until the frame was written, if it is durable or too much is
+// waiting already, and returns the first error so far.
 func (l *log) add(seq uint64, k kind, payload []byte, durable bool) (wait func() error) {
 	l.mu.Lock()
 	b := l.next

@@ -36,8 +36,8 @@ type Meta struct {
 const flatAttributes = "attributes_flat"
 
 // Object is one stored object. It is immutable, pointers to it are shared:
-// nothing in it may be changed. Make one with NewObject or, from JSON of a
-// schema that is not at hand, with RawObject.
+// nothing in it may be changed. Make one with NewObject or, from JSON without
+// its schema, with RawObject.
 type Object struct {
 	Meta
 	// JSON holds the attributes exactly as they are stored. Where the schema
@@ -135,8 +135,8 @@ func (o *Object) WithDependencies(deps []string) *Object {
 	return o.With(func(m *Meta) { m.Dependencies = deps })
 }
 
-// Equal reports whether both objects would be stored alike, white space
-// apart. Nil equals nil only.
+// Equal reports whether both objects would be stored as equal texts, except for
+// white space. Nil equals nil only.
 func (o *Object) Equal(p *Object) bool {
 	if o == p || o == nil || p == nil {
 		return o == p

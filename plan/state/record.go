@@ -63,7 +63,7 @@ func decodeHeader(payload []byte) (h header, err *syntaxError) {
 	return h, s.err
 }
 
-// fold says which snapshot the journal is about to become part of.
+// fold identifies the snapshot that includes the journal.
 type fold struct {
 	serial uint64
 	sum    string
@@ -142,7 +142,7 @@ func (s *scanner) checkAddress(a address.Instance) {
 	}
 }
 
-// intent writes an intent. What is planned has the form of a stored object.
+// intent writes an intent. The planned value has the form of a stored object.
 func (w *writer) intent(in *Intent) {
 	w.open('{')
 	w.stringMember("id", in.ID)
@@ -209,7 +209,7 @@ func (s *scanner) intent(strings intern) Intent {
 
 func (a Action) known() bool { return slices.Contains([]Action{Create, Update, Delete}, a) }
 
-// result writes a result whose objects are in the form of a snapshot's.
+// result writes a result whose objects have the form of objects in a snapshot.
 func (w *writer) result(r *Result) {
 	w.open('{')
 	w.optional("intent", r.Intent)

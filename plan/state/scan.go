@@ -11,10 +11,10 @@ import (
 // maxDepth is how deep JSON may nest; it is the limit of encoding/json.
 const maxDepth = 10000
 
-// scanner reads JSON from memory, strictly, in one pass. It remembers the
-// first thing that is wrong, after which all methods do nothing; callers look
-// at err at the end. (encoding/json would read everything twice, forget where
-// values begin, and take the last of two members of one name.)
+// scanner reads JSON from memory, strictly, in one pass. It remembers the first
+// fault, and then all methods do nothing; callers look at err at the end.
+// (encoding/json would read everything twice, forget where values begin, and
+// take the last of two members of one name.)
 type scanner struct {
 	buf   []byte
 	pos   int
@@ -265,8 +265,8 @@ func (s *scanner) strBytes(what string) []byte {
 
 func (s *scanner) name() []byte { return s.strBytes("a name in quotes") }
 
-// raw reads any value, checks its syntax and returns its text, which lies in
-// the buffer.
+// raw reads any value, checks its syntax and returns its text, a part of the
+// buffer.
 func (s *scanner) raw() []byte {
 	s.peek()
 	start := s.pos
@@ -324,8 +324,8 @@ func (s *scanner) skipString() (escaped bool) {
 	return
 }
 
-// escapeLen returns the length of the escape that b begins with, 0 if it is
-// none.
+// escapeLen returns the length of the escape at the beginning of b, 0 without
+// one.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
