@@ -39,7 +39,7 @@ func (m *nodeModel) observe(ctx context.Context, s *settings, on host.Machine, d
 			if providers.CallFrom(ctx).Settling {
 				addError(diags, path.Root("cluster"), "Cluster cannot be asked", err)
 			} else {
-				diags.AddAttributeWarning(path.Root("cluster"), "Cluster cannot be asked", sentence(err)+" What the state says is taken for what it has.")
+				diags.AddAttributeWarning(path.Root("cluster"), "Cluster cannot be asked", sentence(err)+" Stoke uses the recorded values.")
 			}
 			return errRefused
 		}
