@@ -8,7 +8,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 )
 
-// course is what becomes of a control plane's machine.
+// course is the decision about a control plane's machine.
 type course string
 
 const (
@@ -17,7 +17,7 @@ const (
 	courseKeep   course = "keep"   // it is a cluster: change what differs
 )
 
-// damaged says that nothing may be done on a machine by itself.
+// damagedError: stoke must not do anything on a machine by itself.
 type damagedError struct{ why string }
 
 func (e *damagedError) Error() string { return e.why }
@@ -80,7 +80,7 @@ func courseOfWhole(is kubeadm.Facts, n notes, machine string) (course, error) {
 	return courseKeep, nil
 }
 
-// missing says what of a control plane is not there.
+// missing returns the missing part of a control plane.
 func missing(is kubeadm.Facts) string {
 	var all []string
 	for what, lacks := range map[string]bool{

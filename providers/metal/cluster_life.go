@@ -30,9 +30,9 @@ func (m *clusterModel) adopt(ctx context.Context, by clusterModel) bool {
 	return !m.Version.IsNull()
 }
 
-// observe sets what follows from the machine, and drift. That the API server does
-// not answer changes nothing else: the cluster is there as long as nobody knows
-// better.
+// observe sets what follows from the machine, and drift. An API server that does
+// not answer changes nothing else: the cluster counts as existing until the
+// opposite is certain.
 func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine, declared clusterModel, diags *diag.Diagnostics) error {
 	if m.Version.IsNull() {
 		diags.AddError("No cluster to import", fmt.Sprintf("%s has no record of a metal_cluster. A cluster that was "+
@@ -167,7 +167,7 @@ func (m *clusterModel) unprotected(ctx context.Context, j job[clusterModel]) (*c
 	return &is, nil
 }
 
-// restore deletes the cluster, which nobody else does.
+// restore deletes the cluster; only it does.
 func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	is, err := kubeadm.Observe(ctx, on)
 	if err != nil {
@@ -181,7 +181,7 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched. Give "+
 			"up the old one with: stoke state rm", on.Name(), is.CAHash)
 	}
-	ours := n.begun || n.whole != "" || n.healthy // what somebody else has made by hand is theirs
+	ours := n.begun || n.whole != "" || n.healthy // a cluster made by hand is foreign
 	if m.Protected.ValueBool() && is.Role == kubeadm.ControlPlane && !n.ending {
 		return nil, fmt.Errorf("deletion_protection is set: apply deletion_protection = false first, and destroy then")
 	}
@@ -220,15 +220,15 @@ func end(ctx context.Context, on host.Machine, rec *host.Record, is kubeadm.Fact
 	return append(outcomes, host.Outcome{Fact: "the cluster", Fate: host.Removed}), nil
 }
 
-// leftNodes refuses while other nodes are in the cluster. Those that are not
-// ready are taken for machines that are gone, and told.
+// leftNodes refuses while other nodes are in the cluster. Nodes that are not
+// ready count as machines that are gone, and are reported.
 func leftNodes(ctx context.Context, on host.Machine, is kubeadm.Facts) ([]host.Outcome, error) {
 	if !is.Admin {
 		return nil, nil
 	}
 	if err := kubeadm.Ready(ctx, on); err != nil {
 		if errors.As(err, new(*kubeadm.NotReadyError)) {
-			return nil, nil // nobody can say, and a cluster that is broken has to be removable
+			return nil, nil // the nodes are not known, and a broken cluster has to be removable
 		}
 		return nil, err
 	}

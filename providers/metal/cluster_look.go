@@ -43,7 +43,7 @@ type settled struct {
 	Images    string            `json:"images,omitempty"`   // the registry
 	Lives     string            `json:"lives,omitempty"`    // of certificates
 	Uploaded  map[string]string `json:"uploaded,omitempty"` // hashes of the ConfigMaps that kubeadm made, by name
-	Objects   []string          `json:"objects,omitempty"`  // keys of what was applied in the cluster
+	Objects   []string          `json:"objects,omitempty"`  // keys of the objects applied in the cluster
 }
 
 // changing replaces the hash of a value while it changes: no declared value has it.
@@ -71,7 +71,7 @@ func (s settled) unsettled(want settled) settled {
 	return s
 }
 
-// notes are a record's, as far as they are about the cluster.
+// notes are the record's notes about the cluster.
 type notes struct {
 	begun, healthy, ending bool
 	ready                  bool
@@ -103,7 +103,7 @@ type clusterLook struct {
 }
 
 // lookAtCluster observes the machine, and asks the API server there for its
-// nodes. That it does not answer is no error.
+// nodes. A failed answer is not an error.
 func (s *settings) lookAtCluster(ctx context.Context, m host.Machine, want packages.Spec) (l clusterLook, err error) {
 	if l.is, err = kubeadm.Observe(ctx, m); err != nil {
 		return l, err
@@ -227,7 +227,7 @@ const (
 	factCluster    = "the control plane"
 )
 
-// changedArguments compares those of the API server.
+// changedArguments compares the arguments of the API server.
 func (s clusterSpec) changedArguments(is kubeadm.Facts, was settled) []host.Change {
 	var all []host.Change
 	want := s.cluster.APIServer

@@ -76,7 +76,7 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 	is := *m
 	if err != nil {
 		is.Access, is.Join = types.ObjectNull(connect.AttributeTypes()), types.ObjectNull(joinTypes())
-		if j.prior != nil { // the cluster is what it was, as far as others go
+		if j.prior != nil { // for other resources the cluster is unchanged
 			is.Access, is.Join = j.prior.Access, j.prior.Join
 		}
 		is.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{factCluster: types.StringValue("not finished")})
@@ -142,7 +142,7 @@ func (w *clusterWork) observe(ctx context.Context) (err error) {
 func (w *clusterWork) sameRelease(ctx context.Context) error {
 	is, err := kubeadm.ParseRelease(w.look.is.Version)
 	switch {
-	case err != nil: // by an image of somebody's own
+	case err != nil: // a custom image
 		return nil
 	case w.spec.anyPatch: // nobody has stored which
 		w.model.learn(w.look.is)
@@ -173,7 +173,7 @@ func (w *clusterWork) fit(ctx context.Context) error {
 	return nil
 }
 
-// carryOut does all that is to be done.
+// carryOut makes the decided changes.
 func (w *clusterWork) carryOut(ctx context.Context, what course) error {
 	if err := w.install(ctx); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (w *clusterWork) install(ctx context.Context) error {
 		return err
 	}
 	w.model.Installed = types.StringValue(release.String())
-	if w.spec.anyPatch { // from now on it is this one that apt keeps
+	if w.spec.anyPatch { // from now on apt keeps this one
 		w.spec.release, w.spec.anyPatch = release, false
 		if err := installKubernetes(ctx, w.m, w.rec, w.spec.packages(w.s, w.model.Repository)); err != nil {
 			return err
@@ -339,7 +339,7 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 			return err
 		}
 		if !w.spec.addons.Network() {
-			return nil // who brings it comes after us
+			return nil // the network plugin comes later
 		}
 		server, err := addons.DNS(ctx, c)
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 // expiryNotice is how long before a certificate expires plans say so.
 const expiryNotice = 60 * 24 * time.Hour
 
-// ModifyPlan says what would be changed, and refuses what cannot be.
+// ModifyPlan reports the changes, and rejects impossible ones.
 func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, state, ok := r.planned(ctx, req, resp)
 	if !ok {
@@ -82,7 +82,7 @@ func (r *clusterResource) protect(ctx context.Context, was tfsdk.State, diags *d
 	diags.AddError("Cluster is protected", "deletion_protection is set. To destroy the cluster with all that is in it, apply deletion_protection = false first.")
 }
 
-// replacing are the arguments by which a cluster becomes another one.
+// replacing returns the changed arguments that replace a cluster.
 func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
 	var all []path.Path
 	for _, of := range []struct {
@@ -96,16 +96,16 @@ func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
 			all = append(all, path.Root(of.name))
 		}
 	}
-	// A machine that was installed anew has another key at the same address, and one
-	// whose key is written in another way is the same: what is there tells.
+	// A reinstalled machine has another key at the same address, and one whose key
+	// is written in another way is the same: the observed record decides.
 	if otherMachine(ctx, state.head(), plan.head()) && !reinstalled(ctx, state.head(), plan.head()) {
 		all = append(all, clusterAt)
 	}
 	return all
 }
 
-// sameNode refuses another name or address of the control plane's node: etcd and the
-// certificates have the ones that it was made with.
+// sameNode rejects another name or address of the control plane's node: etcd and the
+// certificates contain the original ones.
 func (m *clusterModel) sameNode(state *clusterModel, diags *diag.Diagnostics) {
 	for _, of := range []struct {
 		name     string
@@ -117,7 +117,7 @@ func (m *clusterModel) sameNode(state *clusterModel, diags *diag.Diagnostics) {
 	}
 }
 
-// sameVersion refuses another version than the one that is installed.
+// sameVersion rejects another version than the installed one.
 func (m *clusterModel) sameVersion(state *clusterModel, diags *diag.Diagnostics) {
 	installed, err := kubeadm.ParseRelease(state.Installed.ValueString())
 	if err != nil || m.Version.IsUnknown() {
@@ -160,7 +160,7 @@ func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel
 	return promise{}
 }
 
-// keepResults are what stays while a cluster is changed.
+// keepResults keeps the results that a change of the cluster does not affect.
 func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 	was, known := joinFrom(ctx, state.Join)
 	if state.Access.IsNull() {
@@ -187,7 +187,7 @@ func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 	}
 }
 
-// planJoin is join as far as it follows from what is declared.
+// planJoin is join as far as it follows from the declaration.
 func (m *clusterModel) planJoin(ctx context.Context, caHash string) types.Object {
 	join, err := m.joining(ctx, caHash)
 	if err != nil {
@@ -261,7 +261,7 @@ func (l clusterLook) protect(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// has tells whether an argument is declared that a note may stand at.
+// has reports whether an argument is declared, so that a note can point at it.
 func (m *clusterModel) has(argument string) bool {
 	switch argument {
 	case "kubelet_configuration":

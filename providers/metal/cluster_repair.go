@@ -42,9 +42,9 @@ func (w *clusterWork) finish(ctx context.Context) error {
 	return w.began(ctx)
 }
 
-// mendCertificates removes what init could not go on from: halves of what it was
-// writing, where no API server ever ran, and a certificate of the API server's
-// without a name that was declared since. kubeadm refuses both.
+// mendCertificates removes files that prevent init from continuing: half-written
+// ones, if no API server ever ran, and a certificate of the API server that
+// lacks a declared name. kubeadm refuses both.
 func (w *clusterWork) mendCertificates(ctx context.Context) error {
 	is := w.look.is
 	if !is.Etcd && !w.look.notes.healthy {
@@ -94,8 +94,8 @@ func (w *clusterWork) answers(ctx context.Context) error {
 		return err
 	}
 	// A change of names that was cut off has left no certificate of the API server.
-	// An existing certificate is kept: kubeadm refuses to replace one that lacks
-	// declared names, and change does it later.
+	// An existing certificate is kept: kubeadm refuses to replace a certificate
+	// that lacks declared names, and change does it later.
 	if _, there := w.look.is.Certificates[apiServerCertificate]; !there {
 		if err := w.phases(ctx, []string{"certs", "apiserver"}); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (w *clusterWork) answers(ctx context.Context) error {
 	return kubeadm.AwaitReady(ctx, w.m, apiTime)
 }
 
-// change carries out on the machine what differs of what is declared.
+// change makes the declared changes on the machine.
 func (w *clusterWork) change(ctx context.Context) error {
 	ahead, err := w.spec.changes(w.look)
 	if err != nil || len(ahead) == 0 {

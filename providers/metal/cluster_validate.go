@@ -76,8 +76,8 @@ func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.Valid
 	}
 }
 
-// problems reports what is wrong at the arguments that it comes from, and whether
-// there was anything.
+// problems reports faults at the arguments that cause them, and whether there
+// were any.
 func (s clusterSpec) problems(diags *diag.Diagnostics) bool {
 	before := diags.ErrorsCount()
 	for _, p := range append(s.cluster.Check(), s.node.Check()...) {
@@ -114,8 +114,7 @@ var (
 	patchName    = pattern.New(`^(` + strings.Join(patchTargets, "|") + `)[A-Za-z0-9_-]*(\+(strategic|merge|json))?\.(json|yaml)$`)
 )
 
-// assume gives arguments that were left out the values that they will have, or
-// ones that nothing is wrong with.
+// assume gives omitted arguments their later values, or valid ones.
 func (m *clusterModel) assume() {
 	one := func(text string) types.List {
 		return types.ListValueMust(types.StringType, []attr.Value{types.StringValue(text)})

@@ -50,8 +50,8 @@ func (s *shared) countBy(file types.String) diag.Diagnostics {
 	return diags
 }
 
-// disruptionModel is the part of a resource that says what may be done to the
-// pods of a node. A model embeds it.
+// disruptionModel is the part of a resource about disruptions of pods on a
+// node. A model embeds it.
 type disruptionModel struct {
 	Disruption     types.String `tfsdk:"disruption"`
 	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"`
@@ -201,8 +201,8 @@ func harmless(changes []host.Change) bool {
 	return true
 }
 
-// reportPlan tells what carrying out changes interrupts, and refuses what the
-// policy does not allow.
+// reportPlan reports the disruptions of changes, and rejects disruptions that
+// the policy forbids.
 func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
 	if host.Greatest(changes) == host.None {
 		noteChanges(ctx, diags, changes)

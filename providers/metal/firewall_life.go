@@ -15,8 +15,8 @@ import (
 
 const firewallRecord = "firewall"
 
-// While rules are tried that cut us off, nobody can renew the lock, and the
-// machine takes them back by itself.
+// While a trial of rules cuts us off, the lock cannot be renewed, and the
+// machine rolls the rules back by itself.
 func (*firewallModel) kind() kind {
 	return kind{name: "firewall", record: firewallRecord, what: "Firewall", at: path.Root("host"), schema: firewallSchema, unleased: true}
 }
@@ -26,7 +26,7 @@ func (m *firewallModel) adopt(ctx context.Context, by firewallModel) bool {
 	return true
 }
 
-// observe reads what the machine has. Invalid arguments, such as those of an
+// observe reads what the machine has. Invalid arguments, for example of an
 // import, do not prevent reading.
 func (m *firewallModel) observe(ctx context.Context, _ *settings, on host.Machine, _ firewallModel, diags *diag.Diagnostics) error {
 	var quiet diag.Diagnostics
@@ -43,9 +43,9 @@ func (m *firewallModel) has(ctx context.Context, have firewall.Have, diags *diag
 	m.Persistent = types.BoolValue(have.Persistent)
 }
 
-// work makes the firewall what is planned. Where that failed, what is stored is
-// what was, with the rules as they are then: a change that was rolled back has
-// not happened.
+// work makes the firewall what is planned. After a failure it returns the prior
+// values with the present rules: a change that was rolled back has not
+// happened.
 func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewallModel, error) {
 	want, known := m.spec(ctx, j.diags)
 	if !known {
@@ -96,7 +96,7 @@ func foreign(ctx context.Context, m host.Machine, id string, exists bool) error 
 		"mark, exist without a record. Remove them (nft delete table inet stoke), or import the firewall")}
 }
 
-// firewallError says what only firewalls have, and leaves the rest.
+// firewallError reports errors that only firewalls have, and returns the rest.
 func firewallError(diags *diag.Diagnostics, err error) error {
 	var rolledBack *firewall.RolledBackError
 	var unfit *firewall.UnfitError

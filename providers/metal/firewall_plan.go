@@ -137,7 +137,8 @@ func noteCuts(ctx context.Context, diags *diag.Diagnostics, cuts []firewall.Cut)
 	}
 }
 
-// noteOthers says who else filters: being let in here is not enough then.
+// noteOthers lists other tables that filter: a rule of stoke is not enough
+// then.
 func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have) {
 	others := have.Others
 	if have.Backend != firewall.Nftables { // ufw, whose own chains these are

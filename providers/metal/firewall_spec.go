@@ -16,11 +16,11 @@ import (
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
-// everybody may log in where nothing is declared, as before.
+// everybody is the default of ssh_from, as before.
 var everybody = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// specReader turns a model's values into a Spec's. It goes on after a mistake
-// and after something unknown: people want to hear of all that is wrong.
+// specReader turns a model's values into a Spec. It continues after a fault and
+// after an unknown value, so that the user sees all faults.
 type specReader struct {
 	ctx     context.Context
 	diags   *diag.Diagnostics

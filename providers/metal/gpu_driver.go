@@ -132,7 +132,8 @@ func (r *gpuDriverResource) ValidateConfig(ctx context.Context, req resource.Val
 		return
 	}
 	s := config.spec()
-	// What is one of a few words is left out here: its validators know them.
+	// Arguments with a few valid words are left out here: their validators check
+	// them.
 	s.Modules, s.Source, s.FabricManager, s.Reboot = nvidia.Open, nvidia.NVIDIA, nvidia.Auto, nvidia.Never
 	for _, m := range s.Mistakes() {
 		resp.Diagnostics.AddAttributeError(path.Root(m.Argument), "Invalid driver", m.Text+".")

@@ -19,8 +19,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 )
 
-// ModifyPlan looks at the machine: everything that stands in the way of the
-// driver, what apply would change, and whom that interrupts.
+// ModifyPlan looks at the machine: all obstacles to the driver, the changes of
+// an apply, and their disruptions.
 func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, state, ok := r.planned(ctx, req, resp)
 	if !ok {
@@ -31,7 +31,7 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
 		}
 		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) && !unfinished(ctx, req.Private) {
-			return // Read has looked, and all is as it is to be
+			return // Read has found no difference
 		}
 	}
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
@@ -42,8 +42,8 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// otherMachine tells a machine that moved, which has the same key, from another
-// one.
+// otherMachine reports whether a machine is another one, and did not only move,
+// which keeps its key.
 func otherMachine(ctx context.Context, was, is types.Object) bool {
 	a, known := connect.MachineFromObject(ctx, was)
 	b, also := connect.MachineFromObject(ctx, is)

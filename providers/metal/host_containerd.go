@@ -23,7 +23,7 @@ import (
 type containerdModel struct {
 	Containerd types.Object `tfsdk:"containerd"`
 	Images     types.Map    `tfsdk:"images"`
-	// State is what follows from Containerd, and what there is of it.
+	// State has the results of Containerd, and its observed facts.
 	State    types.Object `tfsdk:"containerd_state"`
 	Archives types.Map    `tfsdk:"image_archives"` // digests by reference
 }
@@ -128,7 +128,7 @@ func (m *containerdModel) read(ctx context.Context, diags *diag.Diagnostics) (d 
 	return d, !diags.HasError()
 }
 
-// noArchive stands for an archive that is not known yet.
+// noArchive is a placeholder for an unknown archive.
 var noArchive = strings.Repeat("0", 64)
 
 func (d declaredRuntime) spec(on *settings) containerd.Spec {
@@ -199,7 +199,7 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 		return
 	}
 	alone := plan.containerdModel
-	alone.Images = types.MapNull(plan.Images.ElementType(ctx)) // of which the state says nothing, and which may be unknown
+	alone.Images = types.MapNull(plan.Images.ElementType(ctx)) // not in the state, and possibly unknown
 	d, ok := alone.read(ctx, diags)
 	if !ok {
 		return
@@ -224,7 +224,7 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 	plan.State = o
 }
 
-// sameRuntime tells that nothing is planned which may bring another containerd.
+// sameRuntime reports that the plan does not bring another containerd.
 func sameRuntime(prior, plan *hostModel) bool {
 	return prior.Packages.Equal(plan.Packages) && prior.Repositories.Equal(plan.Repositories) && prior.ContainerdPackage.Equal(plan.ContainerdPackage)
 }

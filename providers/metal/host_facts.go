@@ -50,7 +50,7 @@ func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *host
 		return err
 	}
 	zeros, o, diags := recorded(ctx, f)
-	if !into.Facts.Equal(zeros) { // as earlier versions wrote it, which is no change of the machine
+	if !into.Facts.Equal(zeros) { // the format of earlier versions, not a change of the machine
 		into.Facts = o
 	}
 	return failed(diags)
@@ -78,7 +78,8 @@ func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags 
 	return zeros, o, diags
 }
 
-// without is an object, or a list of objects, in which some fields are null.
+// without returns an object, or a list of objects, with some fields set to
+// null.
 func without(ctx context.Context, v attr.Value, names ...string) attr.Value {
 	switch v := v.(type) {
 	case types.List:

@@ -136,7 +136,7 @@ func (s packagesSection) all(ctx context.Context, m host.Machine, want *hostMode
 	return d, w, spec, err == nil, err
 }
 
-// contradiction is what is wrong with a declaration, whatever the machine has.
+// contradiction is a fault of a declaration, independent of the machine.
 type contradiction struct{ error }
 
 func (packagesSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnostics) {}

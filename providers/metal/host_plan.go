@@ -19,8 +19,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// ModifyPlan makes the way to the machine known, and looks at the machine: what
-// apply would change there, what that interrupts, and what it must not do.
+// ModifyPlan connects to the machine and observes it: the changes of an apply,
+// their disruptions, and changes that it must not make.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, prior, ok := r.planned(ctx, req, resp)
 	if !ok {
@@ -49,7 +49,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	same := !req.State.Raw.IsNull() && resp.Plan.Raw.Equal(req.State.Raw)
 	if same && !unfinished(ctx, req.Private) {
-		return // Read has looked, and all is as it is to be
+		return // Read has found no difference
 	}
 	changes, looked := r.examine(ctx, way, plan, &resp.Diagnostics)
 	if same && len(changes) == 0 {
@@ -105,7 +105,8 @@ func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Di
 	return shown
 }
 
-// examine is what apply would do; looked is false where nobody can tell.
+// examine returns the changes of an apply; looked is false if they are not
+// known.
 func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) (changes []host.Change, looked bool) {
 	at := path.Root("address")
 	m, err := r.settings.reach(way, nil)
@@ -173,8 +174,8 @@ func another(prior *hostModel, is facts.Facts, address string, changes []host.Ch
 	return true
 }
 
-// keyOf is the argument that another host key than the machine's stands in; a
-// hop that is not the machine's own comes with its address.
+// keyOf returns the argument with a host key that differs from the machine's
+// key; a hop other than the machine itself is named by its address.
 func keyOf(way connect.SSH, shown *ssh.HostKeyError) path.Path {
 	for i, hop := range way.Hops {
 		if hop.Address == shown.Address && hop.Address != way.Address {

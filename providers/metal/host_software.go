@@ -43,7 +43,7 @@ const (
 	dockerKey = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
 )
 
-// numbers is a version as far as somebody cares: "2", "2.2" or "2.2.1".
+// numbers is a version with up to three parts: "2", "2.2" or "2.2.1".
 var numbers = pattern.New(`^[0-9]+(\.[0-9]+){0,2}$`)
 
 func softwareAttributes() map[string]schema.Attribute {
@@ -92,9 +92,9 @@ func (d declaredSoftware) validate(diags *diag.Diagnostics) {
 	}
 }
 
-// pattern is the version in apt's terms. Behind an upstream version in full comes
-// the revision of whoever made the package: Docker's and Ubuntu's begin with a
-// hyphen, Debian says that it left something out (1.7.24~ds1-6).
+// pattern is the version in apt's terms. A full upstream version is followed by
+// the revision of the package: for Docker and Ubuntu it begins with a hyphen, for
+// Debian it may say that something was left out (1.7.24~ds1-6).
 func (p *softwarePackage) pattern(os string) string {
 	version := p.Version.ValueString()
 	switch {
@@ -108,7 +108,8 @@ func (p *softwarePackage) pattern(os string) string {
 	return version + "-*"
 }
 
-// runtimePackages are the packages of containerd: the distribution's and Docker's.
+// runtimePackages are the packages of containerd from the distribution and from
+// Docker.
 var runtimePackages = [...]string{"containerd", "containerd.io"}
 
 func (p *softwarePackage) runtime() string {
@@ -140,8 +141,8 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 		}
 	}
 	if p := d.cuda; p != nil {
-		// The driver's resource calls the same repository the same: apt refuses
-		// one that is declared twice with two keyrings.
+		// The driver's resource uses the same name for the same repository: apt
+		// refuses a repository with two keyrings.
 		from, name, err := nvidia.CUDAToolkit(p.Version.ValueString(), nvidia.State{OS: f.OS.ID, Release: f.OS.Version, Arch: f.Architecture})
 		if err != nil {
 			return s, contradiction{err}

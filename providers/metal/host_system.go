@@ -92,7 +92,7 @@ type declaredSystem struct {
 }
 
 // read takes the model apart; ok is false while something of it is unknown.
-// Digests may be: config says what they are of.
+// Digests may be: config has their contents.
 func (m *systemModel) read(ctx context.Context, config *hostModel, diags *diag.Diagnostics) (d declaredSystem, ok bool) {
 	if !wholly(ctx, m.Hostname, m.Swap, m.Modules, m.Sysctl, m.Time, m.Timezone, m.Files) {
 		return d, false

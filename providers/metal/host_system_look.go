@@ -162,8 +162,9 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	return system.Table.Diff(spec, have)
 }
 
-// unknownNames says which users, groups and time zone the machine does not know.
-// Packages come before files: while some are to come, they may bring them.
+// unknownNames returns the users, groups and time zone that the machine does not
+// know. Packages are installed before files are written: planned packages may
+// bring them.
 func (m *hostModel) unknownNames(diags *diag.Diagnostics, spec system.Spec, have system.Facts) {
 	none := m.Packages.IsNull() && m.ContainerdPackage.IsNull() && m.CUDA.IsNull()
 	p := m.prior

@@ -15,12 +15,12 @@ import (
 const (
 	// importing is the id of an imported object that was not read yet.
 	importing = "importing"
-	// imported is the id of what was taken over where no record knows it, until it
-	// is made ours.
+	// imported is the id of an imported object without a record, until it is
+	// adopted.
 	imported = "imported"
 )
 
-// importHint says how an import gets to a machine that others have to lead to.
+// importHint describes how an import reaches a machine behind bastions.
 const importHint = `An import looks at the machine. Where a bastion leads there, or a credential of the provider block, the identifier says so, as the ssh of its metal_host does in JSON: ` +
 	`{"address": "192.0.2.11", "host_key": "ssh-ed25519 AAAA…", "credential": "admin", "hops": [{"address": "192.0.2.10", "host_key": "ssh-ed25519 AAAA…"}]}`
 

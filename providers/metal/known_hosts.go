@@ -20,8 +20,8 @@ type knownKey struct {
 	source string
 }
 
-// preferredKeys are host keys' algorithms from the one that is taken first. A
-// machine's certificate is not asked for: it is no key, and runs out.
+// preferredKeys are host keys' algorithms, the preferred one first. A machine's
+// certificate is not requested: it expires, unlike a key.
 func preferredKeys() []string {
 	return []string{
 		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
@@ -29,7 +29,8 @@ func preferredKeys() []string {
 	}
 }
 
-// rank orders kinds of keys by preferredKeys; -1 is none that stoke takes.
+// rank orders kinds of keys by preferredKeys; -1 for kinds that stoke does not
+// accept.
 func rank(key ssh.PublicKey) int {
 	kind := key.Type()
 	if kind == ssh.KeyAlgoRSA {
@@ -38,8 +39,8 @@ func rank(key ssh.PublicKey) int {
 	return slices.Index(preferredKeys(), kind)
 }
 
-// fromKnownHosts looks a machine up in a file in OpenSSH's format. An authority's
-// line is no machine's key, and a revoked key counts for nothing.
+// fromKnownHosts looks a machine up in a file in OpenSSH's format. Lines of
+// authorities do not contain keys of machines, and a revoked key is ignored.
 func fromKnownHosts(file, address string, port int) (knownKey, error) {
 	at := net.JoinHostPort(strings.ToLower(strings.Trim(address, "[]")), strconv.Itoa(port))
 	name := knownhosts.Normalize(at)

@@ -46,8 +46,8 @@ func (e *clusterError) Unwrap() error { return e.err }
 // plane's machine answers and does not belong to it.
 var errNoCluster = errors.New("the cluster no longer exists")
 
-// controlPlane is the machine on which a cluster was made. It is asked without its
-// lock: what is done there for a node changes nothing of the machine.
+// controlPlane returns the machine of a cluster's control plane. It is used
+// without its lock: the work there for a node does not change the machine.
 func (s *settings) controlPlane(ctx context.Context, j joinModel) (*host.Remote, error) {
 	way, err := wayOf(ctx, j.ControlPlane)
 	if err != nil {
@@ -89,12 +89,12 @@ func (s *settings) cluster(ctx context.Context, j joinModel) (*kubernetes.Client
 	return c, head, nil
 }
 
-// dialLimit is for how long a node tries to reach the API server: what a firewall
-// drops is answered by nobody.
+// dialLimit is for how long a node tries to reach the API server: dropped packets
+// get no answer.
 const dialLimit = 8 * time.Second
 
 // reachesAPI opens a connection from the machine to the API server, as kubeadm
-// will, and says what stands between where that fails.
+// will, and names the obstacle if that fails.
 func reachesAPI(ctx context.Context, m host.Machine, head *host.Remote, endpoint string, ip netip.Addr) error {
 	err := dials(ctx, m, endpoint)
 	if err == nil {
@@ -109,8 +109,8 @@ func reachesAPI(ctx context.Context, m host.Machine, head *host.Remote, endpoint
 	return standsBetween(ctx, head, m.Name(), endpoint, ip, err)
 }
 
-// standsBetween says what keeps a machine from an API server that the control
-// plane reaches.
+// standsBetween returns the obstacle between a machine and an API server that
+// the control plane reaches.
 func standsBetween(ctx context.Context, head host.Machine, machine, endpoint string, ip netip.Addr, err error) error {
 	_, port, _ := net.SplitHostPort(endpoint)
 	why := fmt.Sprintf("%s cannot reach the API server at %s (%v): ", machine, endpoint, err)
@@ -139,14 +139,14 @@ func standsBetween(ctx context.Context, head host.Machine, machine, endpoint str
 		"is in the way: open it there", why, head.Name(), port, ip)
 }
 
-// unnamed tells a name that a machine cannot resolve by what bash says (EAI_NONAME,
-// EAI_AGAIN).
+// unnamed reports whether a machine cannot resolve a name, by the error of bash
+// (EAI_NONAME, EAI_AGAIN).
 func unnamed(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "Name or service not known") || strings.Contains(text, "name resolution")
 }
 
-// letsIn tells whether an address is among addresses and networks.
+// letsIn reports whether an address is among addresses and networks.
 func letsIn(all []string, ip netip.Addr) bool {
 	return slices.ContainsFunc(all, func(text string) bool {
 		a, err := netip.ParseAddr(text)
