@@ -173,7 +173,7 @@ func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
 		} else if r := []rune(line); len(r) > 60 {
 			line = string(r[:60]) + "…"
 		}
-		note(ctx, diags, providers.NoteFact, []string{"containerd"}, "replaces what somebody else wrote: - "+line)
+		note(ctx, diags, providers.NoteFact, []string{"containerd"}, "replaces a foreign line: - "+line)
 	}
 }
 

@@ -260,7 +260,7 @@ func (s Spec) judge(actions []Action, allowed ...string) []string {
 	}
 	if len(undeclared) > 0 {
 		wrong = append(wrong, "apt would also "+strings.Join(undeclared, ", ")+
-			", which nobody declared: declare these packages with their versions, as absent, or as allowed to change")
+			", which is not declared: declare these packages with their versions, as absent, or as allowed to change")
 	}
 	return wrong
 }

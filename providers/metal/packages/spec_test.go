@@ -167,7 +167,7 @@ func TestJudge(t *testing.T) {
 		says       string
 	}{
 		{"Docker's containerd.io removes docker.io", "simrm.txt", declare(nil, nil, "containerd.io=2.2.*"),
-			"apt would also remove docker.io 20.10.24+dfsg1-1+deb12u1+b6, remove containerd 1.6.20~ds1-1+deb12u3, which nobody declared"},
+			"apt would also remove docker.io 20.10.24+dfsg1-1+deb12u1+b6, remove containerd 1.6.20~ds1-1+deb12u3, which is not declared"},
 		{"declared absent", "simrm.txt", declare([]string{"docker.io", "containerd"}, nil, "containerd.io=2.2.*"), ""},
 		{"allowed", "simrm.txt", declare([]string{"containerd"}, []string{"docker.io"}, "containerd.io=2.2.*"), ""},
 		{"a dependency is upgraded", "simupg.txt", declare(nil, nil, "kubelet=1.37.*"), "upgrade kubernetes-cni 1.6.0-1.1 → 2.0.0-1.1"},
