@@ -20,8 +20,8 @@ const (
 	begunUpdate begun = "update"
 )
 
-// begunKey and markKey are where that is recorded, and the mark of an object that
-// nobody has seen yet.
+// begunKey and markKey are the keys of private data for this reason, and for the
+// mark of an object that was not read yet.
 const begunKey, markKey = "begun", "mark"
 
 type privateGetter interface {

@@ -94,7 +94,7 @@ func either(a, b string) string {
 	return b
 }
 
-// cidr keeps a declared size such as "/14" of which Google chose the addresses.
+// cidr keeps a declared size such as "/14", where Google chose the addresses.
 func cidr(was types.String, now string) types.String {
 	if s := was.ValueString(); strings.HasPrefix(s, "/") && strings.HasSuffix(now, s) {
 		return was
@@ -224,8 +224,8 @@ users:
 `, name, c.Endpoint, ca)
 }
 
-// accessKept keeps the connection while the cluster is updated, unless another
-// endpoint is asked for.
+// accessKept keeps the connection while the cluster is updated, unless the
+// argument for the endpoint changes.
 type accessKept struct{}
 
 func (accessKept) Description(context.Context) string { return "An update keeps the connection." }

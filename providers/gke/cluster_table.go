@@ -23,14 +23,14 @@ type clusterRow struct {
 	attribute, call, field string
 	of                     func(*clusterModel) attr.Value
 	// fill puts what is declared into the field of an UpdateCluster; nil for other
-	// calls. prior is what was declared before, empty for a create.
+	// calls. prior is the former declaration, empty for a create.
 	fill func(m, prior *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud)
 	// send makes another call.
 	send func(ctx context.Context, m, prior *clusterModel, j job) (*containerpb.Operation, error)
 }
 
-// clusterTable is in the order in which changes are made: the control plane before
-// anything that needs its version.
+// clusterTable has the order of changes: the control plane before anything that
+// needs its version.
 var clusterTable = []clusterRow{
 	{attribute: "release_channel", call: "UpdateCluster", field: "desired_release_channel", of: func(m *clusterModel) attr.Value { return m.ReleaseChannel }, fill: fillChannel},
 	{attribute: "version", call: "UpdateCluster", field: "desired_master_version", of: func(m *clusterModel) attr.Value { return m.MasterVersion }, fill: fillVersion},
@@ -69,7 +69,7 @@ func endpointRow(attribute string, of func(*clusterModel) attr.Value) clusterRow
 	return clusterRow{attribute: attribute, call: "UpdateCluster", field: field, of: of, fill: fillEndpoints}
 }
 
-// declared tells whether there is something to say about a row.
+// declared reports whether the configuration has a value for a row.
 func (r clusterRow) declared(m *clusterModel) bool {
 	if r.attribute == "endpoint" {
 		return m.Endpoint.ValueString() == "dns"
@@ -77,7 +77,7 @@ func (r clusterRow) declared(m *clusterModel) bool {
 	return given(r.of(m))
 }
 
-// changed tells whether an update has to make the row's call.
+// changed reports whether an update has to make the row's call.
 func (r clusterRow) changed(plan, prior *clusterModel) bool {
 	switch r.attribute {
 	case "version":
@@ -88,7 +88,7 @@ func (r clusterRow) changed(plan, prior *clusterModel) bool {
 	return changed(r.of(plan), r.of(prior))
 }
 
-// update is that of model: one operation for each field that changed, one after
+// update implements model: one operation for each changed field, one after
 // another, because the operations of a cluster exclude each other.
 func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) error {
 	c, name, location := j.cloud, m.path(j.cloud.Project), m.Location.ValueString()
@@ -100,9 +100,9 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	case err != nil:
 		return cloud.Unseen(name, err)
 	case now == nil:
-		return errors.New("the cluster is gone; the next plan makes it anew")
-	case j.begun == begunCreate && unmade(now) != nil:
-		return unmade(now)
+		return errors.New("the cluster is gone; the next plan recreates it")
+	case j.begun == begunCreate && creationError(now) != nil:
+		return creationError(now)
 	}
 	var done []string
 	for _, row := range clusterTable {
@@ -178,7 +178,8 @@ func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, r
 	return true
 }
 
-// lacks tells whether a cluster, read as is, is not what a row declares.
+// lacks reports whether a cluster, read as is, differs from the declaration of
+// a row.
 func (r clusterRow) lacks(m, is *clusterModel, k *containerpb.Cluster) bool {
 	switch r.attribute {
 	case "version":

@@ -62,13 +62,15 @@ func firewallSchema(context.Context) schema.Schema {
 			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"description":   servers("What it is for."),
 			"source_ranges": sources,
-			"source_tags":   tagSet("Network tags of machines that it is about beside source_ranges: one of the two has to fit."),
-			"target_tags":   tagSet("Network tags of the machines that it is for. Default: all of the network."),
-			"priority":      serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
-			"disabled":      serversFlag("Whether it is without effect."),
-			"log":           serversFlag("Whether connections are logged, which bills."),
+			"source_tags": tagSet("Network tags of source machines, in addition to source_ranges: one of the two has " +
+				"to match."),
+			"target_tags": tagSet("Network tags of the machines that it is for. Default: all of the network."),
+			"priority":    serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
+			"disabled":    serversFlag("Whether it is without effect."),
+			"log":         serversFlag("Whether connections are logged, which bills."),
 
-			"source_service_accounts": optionalSet("Service accounts of machines that it is about beside source_ranges: one of the two has to fit. Not together with tags."),
+			"source_service_accounts": optionalSet("Service accounts of source machines, in addition to source_ranges: " +
+				"one of the two has to match. Not together with tags."),
 			"target_service_accounts": optionalSet("Service accounts of the machines that it is for. Not together with tags."),
 			"destination_ranges":      optionalSet("Ranges of the addresses that are called. Default: all."),
 		},
@@ -95,9 +97,9 @@ func (m *firewallModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Firew
 	return f, err
 }
 
-// ruleFields are the fields of a rule that can be changed, and how each is asked for.
-// A patch sends those that differ, also where they are empty; what nobody declares,
-// such as fields that came with an import, is left as it is.
+// ruleFields are the changeable fields of a rule, each with its request. A patch
+// sends the differing ones, also empty ones; undeclared fields, such as fields of
+// an imported rule, stay.
 var ruleFields = []struct {
 	name string // in the API's client
 	of   func(m *firewallModel) any
@@ -129,7 +131,7 @@ var ruleFields = []struct {
 	}},
 }
 
-// wanted is the rule as it is asked for, with a mark below its description.
+// wanted renders the request for the rule, with a mark below its description.
 func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
 	f := &compute.Firewall{Name: m.Name.ValueString(), Direction: "INGRESS", Network: m.Network.ValueString()}
 	for _, field := range ruleFields {
@@ -213,7 +215,7 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 	return true, mark, nil
 }
 
-// update is that of model: one call for all that changed.
+// update implements model: one call for all changes.
 func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel) error {
 	if m.patch(prior, "") == nil {
 		return nil
@@ -224,7 +226,7 @@ func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel)
 		return err
 	}
 	if there == nil {
-		return fmt.Errorf("the firewall rule %s is gone; the next plan makes it anew", m.Name.ValueString())
+		return fmt.Errorf("the firewall rule %s is gone; the next plan recreates it", m.Name.ValueString())
 	}
 	_, mark := cloud.Description(there.Description)
 	wanted := m.patch(prior, mark)

@@ -106,7 +106,7 @@ func locationsOf(m *poolModel, j job, p *containerpb.NodePool) []string {
 	return append([]string{}, zones...)
 }
 
-// imageType keeps the case in which it was declared: the API answers in capitals.
+// imageType keeps the declared case: the API answers in capitals.
 func imageType(was types.String, now string) types.String {
 	if now != "" && strings.EqualFold(was.ValueString(), now) {
 		return was
@@ -114,7 +114,7 @@ func imageType(was types.String, now string) types.String {
 	return textOrNull(now)
 }
 
-// readTaints keeps the order in which taints were declared, which means nothing.
+// readTaints keeps the declared order of taints, which means nothing.
 func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
 	taints := []taintModel{}
 	for _, t := range there {
@@ -174,8 +174,8 @@ func scopes(was types.Set, n *containerpb.NodeConfig) types.Set {
 	return setOf(now)
 }
 
-// sameScopes keeps the scopes of an imported pool where the configuration names all but those that GKE adds:
-// another set replaces the pool.
+// sameScopes keeps the scopes of an imported pool where the configuration names all except the
+// scopes that GKE adds: another set replaces the pool.
 type sameScopes struct{}
 
 func (sameScopes) Description(context.Context) string {

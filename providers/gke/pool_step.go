@@ -44,7 +44,8 @@ func stepTypes() map[string]attr.Type {
 }
 
 func fallbackSchema() schema.Block {
-	return schema.ListNestedBlock{Description: "What to try, in this order, when making the pool ends in a stock-out or a missing quota. A pool that is there never leaves its step.", NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+	return schema.ListNestedBlock{Description: "Steps to try, in this order, when making the pool ends in a " +
+		"stock-out or a missing quota. A pool that is there never leaves its step.", NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
 		"zones":        optionalSet("Other zones."),
 		"machine_type": optionalText("Another machine type."),
 		"reservation":  optionalText(`Another reservation; "" is none.`),

@@ -32,7 +32,8 @@ func (r *reviewed) runs(p plannedPool, all []providers.PlannedInstance) {
 		return
 	}
 	slices.Sort(names)
-	detail := fmt.Sprintf("%s, while %s is running in its cluster: what runs on these nodes is stopped, and goes back to its last checkpoint.", why, strings.Join(names, ", "))
+	detail := fmt.Sprintf("%s, while %s is running in its cluster: its work on these nodes is stopped, and "+
+		"continues from its last checkpoint.", why, strings.Join(names, ", "))
 	value := p.value
 	if value.IsNull() {
 		value = p.prior
@@ -65,7 +66,7 @@ func (p plannedPool) anew() string {
 			name = "node_version"
 		}
 		if row.anew && !p.value.GetAttr(name).RawEquals(p.prior.GetAttr(name)) {
-			return fmt.Sprintf("The change of %s makes the nodes anew", row.attribute)
+			return fmt.Sprintf("The change of %s recreates the nodes", row.attribute)
 		}
 	}
 	return ""

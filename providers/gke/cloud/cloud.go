@@ -83,7 +83,7 @@ func plain(endpoint string) (bool, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return false, fmt.Errorf("the endpoint %q is no URL: give one such as https://container.googleapis.com", endpoint)
+		return false, fmt.Errorf("the endpoint %q is not a URL: give one such as https://container.googleapis.com", endpoint)
 	}
 	if u.Scheme == "https" {
 		return false, nil

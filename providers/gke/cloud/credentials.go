@@ -86,7 +86,8 @@ func (s Settings) source(ctx context.Context) (source oauth2.TokenSource, what, 
 	}
 	found, err := google.FindDefaultCredentials(ctx, scope)
 	if err != nil {
-		return nil, "", "", errors.New("there are no application default credentials: run `gcloud auth application-default login`, set " + defaultFile + ", or give credentials in the block provider \"gke\"")
+		return nil, "", "", errors.New("application default credentials are missing: run `gcloud auth " +
+			"application-default login`, set " + defaultFile + ", or give credentials in the block provider \"gke\"")
 	}
 	return found.TokenSource, "the application default credentials", quotaProject(found.JSON), nil
 }

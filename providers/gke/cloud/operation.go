@@ -23,7 +23,8 @@ type RunningError struct {
 
 func (e *RunningError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("the operation %s was begun, and how it stands cannot be seen: %v Apply again to go on waiting", e.Operation, e.Err)
+		return fmt.Sprintf("the operation %s was begun, and its status cannot be read: %v Apply again to continue "+
+			"waiting", e.Operation, e.Err)
 	}
 	return fmt.Sprintf("the operation %s is still running; apply again to go on waiting, or give more time in timeouts", e.Operation)
 }
@@ -54,7 +55,7 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 		case ctx.Err() != nil || cut:
 			return &RunningError{Operation: name}
 		case kind == Ambiguous || kind == Busy: // it continues, whether or not stoke can read it
-			Say(ctx, -1, "%s cannot be looked at: %v; trying again", name, err)
+			Say(ctx, -1, "%s cannot be read: %v; trying again", name, err)
 		case err != nil || done:
 			return err
 		}
