@@ -95,7 +95,7 @@ func (d *draft) postpone(reason DeferReason) (cty.Value, bool) {
 }
 
 // postponeRemoval leaves the end of an object to a later round.
-func (p *planner) postponeRemoval(d doomed, owner *eval.Provider, ty *eval.Type) {
+func (p *planner) postponeRemoval(d removedObject, owner *eval.Provider, ty *eval.Type) {
 	c := &Change{
 		Addr: d.addr, Deposed: d.deposed, Provider: d.object.Provider, Action: Delete, Reason: d.reason, Schema: ty.Schema,
 		Before: cty.NullVal(ty.Implied), After: cty.NullVal(ty.Implied), Dependencies: d.object.Dependencies,

@@ -65,7 +65,7 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 	}
 	var told *redact.Secrets // nil without a key: then nothing is sensitive
 	if box != nil {
-		told = p.told()
+		told = p.collectSecrets()
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		prefix, write := filesPrefix, func(w io.Writer) error {

@@ -29,8 +29,8 @@ type sealedFile struct {
 	DigestSalt []byte `json:"digest_salt"`
 }
 
-// told is every text in the plan that is sensitive.
-func (p *Plan) told() *redact.Secrets {
+// collectSecrets is every text in the plan that is sensitive.
+func (p *Plan) collectSecrets() *redact.Secrets {
 	texts := redact.Texts{}
 	whole := []cty.Path{{}}
 	for _, name := range p.secretVariables() {

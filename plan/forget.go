@@ -66,7 +66,7 @@ func (r removals) spares(res address.Resource) bool {
 
 // letGo plans to forget an object. Its provider is only called to upgrade the
 // object to the present schema.
-func (p *planner) letGo(t *eval.Task, d doomed) {
+func (p *planner) letGo(t *eval.Task, d removedObject) {
 	if p.req.Mode == RefreshOnly {
 		return
 	}

@@ -34,7 +34,7 @@ func (p *planner) importOne(ctx context.Context, t *eval.Task, addr address.Inst
 	fail := func(summary, format string, args ...any) {
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...)})
 	}
-	if !vacant(p.prior, addr) {
+	if !isVacant(p.prior, addr) {
 		fail("Resource already managed", "The state has an object at %s. To import another one there, take that one out first, with \"stoke state rm '%s'\".", addr, addr)
 		return nil
 	}

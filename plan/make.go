@@ -83,7 +83,7 @@ func makeOnce(ctx context.Context, r Request, g *generation, reads *reads) (*pla
 	p.reads = reads
 	defer p.ev.Close()
 	defer p.watchCancel(ctx)()
-	if diags = append(diags, p.strange()...); diags.HasErrors() {
+	if diags = append(diags, p.checkProviders()...); diags.HasErrors() {
 		return p, &Plan{Mode: r.Mode}, diags
 	}
 	if diags = append(diags, p.relocate()...); diags.HasErrors() {

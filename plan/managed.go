@@ -268,10 +268,10 @@ func (d *draft) plan(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	reason := d.goes(triggered)
+	reason := d.forcedReason(triggered)
 	resp, proposed := d.request(ctx, d.before, config, d.private)
 	if reason != NoReason && resp.Diagnostics.HasErrors() {
-		return d.anew(ctx, reason) // the rejected update does not matter if the object is replaced
+		return d.planReplacement(ctx, reason) // the rejected update does not matter if the object is replaced
 	}
 	planned, ok := d.accept(resp, d.before, proposed, config)
 	if !ok {
@@ -293,7 +293,7 @@ func (d *draft) plan(ctx context.Context) bool {
 		reason = ReplaceCannotUpdate
 	}
 	if reason != NoReason {
-		return d.anew(ctx, reason)
+		return d.planReplacement(ctx, reason)
 	}
 	c.After, c.Legacy = planned, resp.Legacy
 	d.sensitive()
@@ -304,9 +304,9 @@ func (d *draft) plan(ctx context.Context) bool {
 	return true
 }
 
-// goes returns the reason why an object is replaced regardless of its provider; of
+// forcedReason returns the reason why an object is replaced regardless of its provider; of
 // several reasons, the reason that Terraform reports.
-func (d *draft) goes(triggered bool) Reason {
+func (d *draft) forcedReason(triggered bool) Reason {
 	switch {
 	case d.before.IsNull():
 		return NoReason
@@ -320,8 +320,8 @@ func (d *draft) goes(triggered bool) Reason {
 	return NoReason
 }
 
-// anew plans a new object that replaces the existing one.
-func (d *draft) anew(ctx context.Context, reason Reason) bool {
+// planReplacement plans a new object that replaces the existing one.
+func (d *draft) planReplacement(ctx context.Context, reason Reason) bool {
 	c := d.change
 	c.Action, c.Reason = DeleteThenCreate, reason // the order is settled once all dependents are known
 	// Ignored changes concern the old object: the new one is as configured.

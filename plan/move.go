@@ -164,7 +164,7 @@ func (r *relocation) followOne(from address.Instance) {
 		}
 		next := s.apply(at)
 		to := next.instance()
-		if !vacant(r.state, to) {
+		if !isVacant(r.state, to) {
 			r.blocked = append(r.blocked, Move{from, to})
 			break
 		}
@@ -193,8 +193,8 @@ func (r *relocation) settle(from, to address.Instance) {
 	r.moves = append(r.moves, Move{from, to})
 }
 
-// vacant reports whether the state has nothing at an address.
-func vacant(st *state.State, a address.Instance) bool {
+// isVacant reports whether the state has nothing at an address.
+func isVacant(st *state.State, a address.Instance) bool {
 	return st.Current(a) == nil && len(st.Deposed(a)) == 0
 }
 
@@ -235,7 +235,7 @@ func (r *relocation) imply() {
 		if decl.Count != nil {
 			from, to = to, from
 		}
-		if vacant(r.state, from) || !vacant(r.state, to) || r.touched[from] || r.taken[to] {
+		if isVacant(r.state, from) || !isVacant(r.state, to) || r.touched[from] || r.taken[to] {
 			continue
 		}
 		r.settle(from, to)

@@ -41,7 +41,7 @@ func MovesTo(st *state.State, from, to address.Target, target *state.State) ([]M
 		return nil, fmt.Errorf("there are objects at %s already", to)
 	}
 	for _, m := range moves {
-		if !vacant(target, m.To) {
+		if !isVacant(target, m.To) {
 			return nil, fmt.Errorf("there is an object at %s already", m.To)
 		}
 	}

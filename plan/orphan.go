@@ -13,8 +13,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// doomed is a stored object that the plan removes.
-type doomed struct {
+// removedObject is a stored object that the plan removes.
+type removedObject struct {
 	addr    address.Instance
 	deposed string
 	object  *state.Object
@@ -36,13 +36,13 @@ func (p *planner) orphans(t *eval.Task) {
 	wanted := p.wanted(t)
 	p.want = wanted
 	spared := p.spare()
-	var list []doomed
+	var list []removedObject
 	for _, addr := range stored {
 		if !p.contains(addr) || spared[addr] {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
-			list = append(list, doomed{addr, key, o, NoReason, removed.spares(addr.Resource)})
+			list = append(list, removedObject{addr, key, o, NoReason, removed.spares(addr.Resource)})
 		}
 		o := p.prior.Current(addr)
 		if o == nil {
@@ -53,7 +53,7 @@ func (p *planner) orphans(t *eval.Task) {
 			if _, moved := p.from[addr]; moved && (reason == DeleteNoResourceConfig || reason == DeleteNoModule) {
 				reason = DeleteNoMoveTarget
 			}
-			list = append(list, doomed{addr, "", o, reason, removed.spares(addr.Resource)})
+			list = append(list, removedObject{addr, "", o, reason, removed.spares(addr.Resource)})
 		}
 	}
 	p.remove(t, list)
@@ -62,16 +62,16 @@ func (p *planner) orphans(t *eval.Task) {
 // destroy plans the end of everything that is stored.
 func (p *planner) destroy(t *eval.Task) {
 	dependents, spared := p.dependents(), p.spare()
-	var list []doomed
+	var list []removedObject
 	for _, addr := range p.prior.Instances() {
 		if spared[addr] || !p.contains(addr) && !dependents[Keyless(addr.Resource)] {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
-			list = append(list, doomed{addr, key, o, NoReason, false})
+			list = append(list, removedObject{addr, key, o, NoReason, false})
 		}
 		if o := p.prior.Current(addr); o != nil {
-			list = append(list, doomed{addr, "", o, NoReason, false})
+			list = append(list, removedObject{addr, "", o, NoReason, false})
 		}
 	}
 	p.remove(t, list)
@@ -111,7 +111,7 @@ func (p *planner) dependents() map[string]bool {
 }
 
 // remove plans deletions, several at a time.
-func (p *planner) remove(t *eval.Task, list []doomed) {
+func (p *planner) remove(t *eval.Task, list []removedObject) {
 	t.Each(len(list), func(t *eval.Task, i int) {
 		d := list[i]
 		if p.stopped() || p.ctx.Err() != nil {
@@ -130,7 +130,7 @@ func (p *planner) remove(t *eval.Task, list []doomed) {
 }
 
 // forget drops a data source's stored result, which needs no operation.
-func (p *planner) forget(d doomed) {
+func (p *planner) forget(d removedObject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refreshed = append(p.refreshed, &Change{
@@ -139,7 +139,7 @@ func (p *planner) forget(d doomed) {
 	})
 }
 
-func (p *planner) removeOne(t *eval.Task, d doomed) {
+func (p *planner) removeOne(t *eval.Task, d removedObject) {
 	owner, ok := p.ev.ProviderAt(t, d.object.Provider, d.addr.String())
 	if !ok {
 		return
@@ -204,7 +204,7 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 
 // protected reports, with a diagnostic, whether the configuration forbids the
 // object's end, or whether that is not known.
-func (p *planner) protected(t *eval.Task, d doomed) bool {
+func (p *planner) protected(t *eval.Task, d removedObject) bool {
 	if d.deposed != "" {
 		return false
 	}

@@ -31,7 +31,7 @@ type object struct {
 func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance, deposed string, stored *state.Object, owner *eval.Provider, ty *eval.Type) (object, bool) {
 	value, diags := Upgraded(ctx, owner.Server, addr.Type, stored, ty)
 	t.Report(diags...)
-	if diags.HasErrors() || !sound(t, owner, addr, ty.Implied, value) {
+	if diags.HasErrors() || !checkRead(t, owner, addr, ty.Implied, value) {
 		return object{}, false
 	}
 	o := object{value: value, private: stored.Private, sensitive: sensitiveIn(stored.Sensitive, ty, value)}
@@ -61,7 +61,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 	if o.deferred = deferredByProvider(resp.Deferred); o.deferred != "" {
 		return o, true
 	}
-	if !sound(t, owner, addr, ty.Implied, resp.State) {
+	if !checkRead(t, owner, addr, ty.Implied, resp.State) {
 		return object{}, false
 	}
 	resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)

@@ -173,7 +173,7 @@ func (p *planner) ask(t *eval.Task, owner *eval.Provider, in state.Intent, known
 	}, known.sensitive)
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, in.Address.String())...)
 	rs := owner.Schema.Resources[in.Address.Type]
-	if resp.Diagnostics.HasErrors() || !sound(t, owner, in.Address, owner.Type(rs).Implied, resp.State) {
+	if resp.Diagnostics.HasErrors() || !checkRead(t, owner, in.Address, owner.Type(rs).Implied, resp.State) {
 		return resp.State, resp.Private, false
 	}
 	resp.State, _ = contract.WithoutWriteOnly(rs.Block, resp.State)

@@ -119,7 +119,7 @@ func (p *Plan) Stale(s *state.State) error {
 		switch {
 		case s.Current(m.From) == nil && len(s.Deposed(m.From)) == 0:
 			moved = append(moved, fmt.Sprintf("%s, which was to move to %s, no longer exists", m.From, m.To))
-		case !vacant(s, m.To):
+		case !isVacant(s, m.To):
 			moved = append(moved, fmt.Sprintf("there is an object at %s now, where %s was to move", m.To, m.From))
 		}
 	}

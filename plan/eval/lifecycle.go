@@ -62,7 +62,7 @@ func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, 
 		return false, decl.Range, false
 	}
 	r := m.resources[modules.ResourceName{Mode: addr.Mode, Type: addr.Type, Name: addr.Name}]
-	rep := ghostOf(addr.Key)
+	rep := orphanRepetition(addr.Key)
 	if inst := r.Instance(t, addr.Key); inst != nil {
 		rep = inst.rep
 	} else if r.Repeated() == "" {

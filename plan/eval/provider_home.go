@@ -215,7 +215,7 @@ func (ev *Evaluator) anyInstance(t *Task, path address.Module) *Module {
 // ghost is an instance of the called module that the configuration does not
 // want. Walk does not visit it.
 func (c *Call) ghost(key address.Key) *Module {
-	return unlisted(c.module.ev, c.Decl.Module, c.module.Addr.Child(c.Decl.Name, key), c.module, c.Decl, ghostOf(key))
+	return unlisted(c.module.ev, c.Decl.Module, c.module.Addr.Child(c.Decl.Name, key), c.module, c.Decl, orphanRepetition(key))
 }
 
 // ParseProviderAddr splits provider["SOURCE"] with an optional .ALIAS, with

@@ -24,9 +24,9 @@ type repetition struct {
 	excluded bool
 }
 
-// ghostOf is the repetition data of an instance that is no longer in the
+// orphanRepetition is the repetition data of an instance that is no longer in the
 // configuration: its value is not known.
-func ghostOf(key address.Key) repetition {
+func orphanRepetition(key address.Key) repetition {
 	rep := repetition{key: key}
 	if n, ok := key.Int(); ok {
 		rep.index = cty.NumberIntVal(int64(n))
