@@ -56,7 +56,7 @@ func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlag
 	s.say("Initializing provider plugins...\n")
 	for _, source := range needs {
 		text := "- " + source + " is built in to Stoke"
-		if v := numbered(s.built[source]); v != "" {
+		if v := ownVersion(s.built[source]); v != "" {
 			text += " (v" + v + ")"
 		}
 		s.say("%s\n", text)
@@ -117,7 +117,7 @@ func requiredSource(name string, r modules.RequiredProvider, c providers.Catalog
 	if !ok {
 		return source, hcl.Diagnostics{notBuiltIn(source, r.Range, c)}
 	}
-	if r.Version == "" || numbered(entry) == "" {
+	if r.Version == "" || ownVersion(entry) == "" {
 		return source, nil
 	}
 	return source, versionFits(source, entry.Version, r)

@@ -163,7 +163,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "stoke: this is a proxy, for the method CONNECT", http.StatusMethodNotAllowed)
 		return
 	case r.Host != p.to:
-		http.Error(w, "stoke: this proxy leads to "+p.to+" alone", http.StatusForbidden)
+		http.Error(w, "stoke: this proxy only reaches "+p.to, http.StatusForbidden)
 		return
 	}
 	there, err := p.tunnel.DialContext(p.ending, "tcp", p.to)

@@ -25,8 +25,8 @@ func statusCommand(s *session) *cobra.Command {
 		Short: "Show how a run stands",
 		Long: `Shows the run behind an object of the state: an experiment's phase, progress,
 newest checkpoint and metrics, and its processes with their processors and memory;
-the pods of Kubernetes objects, and what they wait for. It only looks: while an
-apply waits for the run, and after the run has ended, it works as well.`,
+the pods of Kubernetes objects, with the reasons why they wait. It only looks:
+while an apply waits for the run, and after the run has ended, it works as well.`,
 		Args: atMost(1, "; one run is shown at a time"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
