@@ -71,7 +71,7 @@ func readObject(ctx context.Context, c *live.Cluster, config tfsdk.Config) (any,
 		return nil, unreadable(path.Root("name"), k.Title(), err)
 	}
 	if u == nil {
-		diags.AddAttributeError(path.Root("name"), "No such object", fmt.Sprintf("The cluster has no %s %s.", k.Title(), c.Name))
+		diags.AddAttributeError(path.Root("name"), "No such object", fmt.Sprintf("%s does not exist in the cluster %s.", k.Title(), c.Name))
 		return nil, diags
 	}
 	uid := string(u.GetUID())

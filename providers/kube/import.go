@@ -104,7 +104,7 @@ func importOne(ctx context.Context, cluster *live.Cluster, k object.Key) (u *uns
 		return nil, "", "Object cannot be read", sentence(err)
 	}
 	if u == nil {
-		return nil, "", "No such object", fmt.Sprintf("There is no %s in the cluster %s.", k.Title(), cluster.Name)
+		return nil, "", "No such object", fmt.Sprintf("%s does not exist in the cluster %s.", k.Title(), cluster.Name)
 	}
 	if text, err = object.Text(headOf(u).Object, ""); err != nil {
 		return nil, "", "Object cannot be written", sentence(err)
