@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Credential says how to log in, and how to become root then. It is never
-// stored; whatever is empty is not tried.
+// Credential has the login and the way to become root. It is never stored;
+// whatever is empty is not tried.
 type Credential struct {
 	User            string
 	PrivateKeyFile  string   // "~/" is the home directory
@@ -23,7 +23,7 @@ type Credential struct {
 	Passphrase      string   // of the private key
 	Certificate     string   // line of a -cert.pub file, for the private key or one of the agent's
 	CertificateFile string   // such a file, instead
-	IdentityFiles   []string // more private keys; those that are not there, are encrypted otherwise, or are open to others, are passed over
+	IdentityFiles   []string // more private keys; missing files, and files with an unknown encryption or open to others, are passed over
 	Agent           bool     // ask the agent
 	AgentSocket     string   // where it is; "" for SSH_AUTH_SOCK
 	Password        string   // for the methods password and keyboard-interactive
@@ -86,7 +86,7 @@ func (c Credential) readKey(known *keys, name string) (ssh.Signer, error) {
 	return known.parse(pem, c.Passphrase, name)
 }
 
-// exposedError says that others have access to a private key.
+// exposedError: other users can read a private key.
 type exposedError struct {
 	name string
 	mode fs.FileMode
@@ -145,7 +145,8 @@ func insteadOfKey(text []byte, err error) string {
 	return err.Error()
 }
 
-// certified puts the certificate before the keys, of which one has to be its.
+// certified puts the certificate before the keys; it must belong to one of
+// them.
 func (c Credential) certified(signers []ssh.Signer) ([]ssh.Signer, error) {
 	line := []byte(c.Certificate)
 	if len(line) == 0 {

@@ -47,7 +47,7 @@ type wrongPassword struct{ error }
 
 func (e wrongPassword) Unwrap() error { return e.error }
 
-// CommandError says how a command failed on a machine.
+// CommandError is the failure of a command on a machine.
 type CommandError struct {
 	Host    string
 	Command string // as it can be pasted into a shell there, without what is secret; of a script what it is for
@@ -72,22 +72,22 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }
 
-// LostError says that a connection broke: with Begun, whether the command had
-// its effect is not known.
+// LostError: a connection broke. With Begun, the effect of the command is not
+// known.
 type LostError struct {
 	Host  string
-	Begun bool // the machine was asked to run something
+	Begun bool // the command was sent
 	Err   error
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("%s: connection lost: %v", e.Host, e.Err) }
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ForwardError says that a machine opened no connection from itself.
+// ForwardError: a machine opened no connection from itself.
 type ForwardError struct {
 	Host    string
 	Address string // where to
-	Reason  string // what it said; "" where it does so for nobody
+	Reason  string // what it said; its answer; "" if it forbids forwarding
 }
 
 func (e *ForwardError) Error() string {
@@ -97,8 +97,8 @@ func (e *ForwardError) Error() string {
 	return fmt.Sprintf("dial %s from %s: %s", e.Address, e.Host, e.Reason)
 }
 
-// busyError says that a machine runs no more commands at a time on this
-// connection: sshd's MaxSessions.
+// busyError: a machine runs no more commands at a time on this connection
+// (sshd's MaxSessions).
 type busyError struct {
 	host string
 	said string

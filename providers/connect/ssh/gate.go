@@ -52,7 +52,7 @@ func (g *gate) tighten(ctx context.Context) error {
 	return g.enterAgain(ctx)
 }
 
-// enterAgain is enter for those who will leave whether or not they came in.
+// enterAgain is enter for callers that leave in any case.
 func (g *gate) enterAgain(ctx context.Context) error {
 	if err := g.enter(ctx); err != nil {
 		g.mu.Lock()

@@ -30,8 +30,8 @@ done`
 // mostLookInput bounds what a command may read that runs in the shell for looks.
 const mostLookInput = 256 << 10
 
-// looks is the shell as root of a connection: sudo is asked once for all looks at
-// the machine, which may take it long. Looks come one after the other.
+// looks is the shell as root of a connection: sudo is called once for all looks
+// at the machine, as it may be slow. Looks come one after the other.
 type looks struct {
 	turn  chan struct{} // one token
 	shell *lookShell    // nil for none
@@ -99,7 +99,7 @@ func newLookShell() *lookShell {
 	}
 }
 
-// open starts the shell where there is none.
+// openLooks starts the shell if necessary.
 func (c *Client) openLooks() *lookShell {
 	if s := c.looks.shell; s != nil {
 		select {
@@ -126,8 +126,8 @@ func (c *Client) openLooks() *lookShell {
 	return s
 }
 
-// dropLooks ends the shell, such as to make room for another session, once it is
-// done with what it runs.
+// dropLooks ends the shell after its present command, such as to make room for
+// another session.
 func (c *Client) dropLooks(ctx context.Context) {
 	select {
 	case c.looks.turn <- struct{}{}:
@@ -186,7 +186,7 @@ func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	}
 	out, status, err := s.read(ctx, c, "\nend "+mark)
 	if err != nil {
-		c.looks.drop() // whatever it runs, nobody listens to it
+		c.looks.drop() // there is no reader for its present command
 		return Output{}, err
 	}
 	return c.looked(cmd, mark, out, status)

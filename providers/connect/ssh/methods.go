@@ -34,7 +34,7 @@ type methods struct {
 
 var errQuestion = errors.New("the machine asks for more than a password")
 
-// methods reads the keys and asks the agent. Nothing is asked of the machine.
+// methods reads the keys and asks the agent. The machine is not contacted.
 func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) {
 	signers, passedOver, err := c.signers(known)
 	m := &methods{password: c.Password, passedOver: passedOver}
@@ -102,8 +102,8 @@ func (c Credential) nothing() error {
 }
 
 // fromAgent asks the agent for its keys. It signs with them during the login,
-// so that the connection stays until close; one that does not answer is given
-// up with the context.
+// so that the connection stays until close; an agent that does not answer is
+// given up with the context.
 func (m *methods) fromAgent(ctx context.Context, socket string) ([]ssh.Signer, error) {
 	if socket == "" {
 		if socket = os.Getenv("SSH_AUTH_SOCK"); socket == "" {
@@ -176,7 +176,7 @@ func (m *methods) next(so *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 		return slices.Contains(so.AllowedMethods, method) && !slices.Contains(so.TriedMethods, method)
 	}
 	if m.password == "" || !untried("keyboard-interactive") || untried("password") || len(m.keys) > 0 && untried("publickey") {
-		return nil, nil // what is in auth comes first
+		return nil, nil // the methods in auth have precedence
 	}
 	if slices.Contains(so.TriedMethods, "password") {
 		if m.said.messages == m.before {
@@ -201,8 +201,8 @@ func (m *methods) answer(_, _ string, questions []string, echos []bool) ([]strin
 	return answers, nil
 }
 
-// watched remembers why the agent did not sign: the library goes on with the
-// next method and forgets.
+// watched remembers why the agent did not sign: the library only tries the next
+// method.
 type watched struct {
 	ssh.AlgorithmSigner
 	of *methods
