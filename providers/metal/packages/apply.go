@@ -30,7 +30,7 @@ type RefusedError struct{ Reasons []string }
 
 func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "; ") }
 
-// LimitError says that installing would interrupt more than was planned.
+// LimitError: installing would interrupt more than the plan allowed.
 type LimitError struct {
 	Limit, Would host.Disruption
 	Because      Action
@@ -60,7 +60,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	}
 	for _, step := range []func(context.Context) error{
 		a.note, a.wait,
-		a.releaseFiles, // before apt is asked: pins say what it chooses
+		a.releaseFiles, // before apt chooses versions: pins decide
 		a.settings, a.packages, a.holds, a.undeclared, a.verify,
 	} {
 		if err := step(ctx); err != nil {
@@ -91,7 +91,7 @@ func (a *apply) settings(ctx context.Context) error {
 }
 
 // files writes settings, keys and repositories that differ, the proxy first, for
-// keys come through it. changed says that apt has to read its lists again.
+// keys come through it. changed reports that apt has to read its lists again.
 func (a *apply) files(ctx context.Context) (changed bool, err error) {
 	settings := a.want.settings()
 	for _, name := range a.want.files() {
@@ -123,9 +123,9 @@ func (a *apply) files(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// packages installs and removes. Where apt's lists turn out to be old, they are
-// refreshed and it tries once more: those of the declared repositories, and then
-// all.
+// packages installs and removes. If apt's lists turn out to be old, they are
+// refreshed and it tries once more: first the lists of the declared
+// repositories, then all.
 func (a *apply) packages(ctx context.Context) error {
 	for _, refresh := range []func(context.Context) error{a.refresh, a.refreshAll} {
 		err := a.attempt(ctx)
@@ -146,7 +146,7 @@ func (a *apply) packages(ctx context.Context) error {
 	return err
 }
 
-// oldListsError is one that newer lists may fix.
+// oldListsError is an error that newer lists may fix.
 type oldListsError struct{ error }
 
 func (e *oldListsError) Unwrap() error { return e.error }
@@ -201,8 +201,8 @@ func (a *apply) attempt(ctx context.Context) error {
 	return a.look(ctx)
 }
 
-// judged simulates, refuses what nobody declared, and where there is a limit
-// downloads first and looks into the archives.
+// judged simulates, rejects undeclared changes, and with a limit downloads
+// first and reads the archives.
 func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	host.Step(ctx, "ask apt what it would do")
 	command := append([]string{"install"}, req.args...)
@@ -309,8 +309,8 @@ func (a *apply) undeclared(ctx context.Context) error {
 	return nil
 }
 
-// undeclaredPackages takes back packages that are no longer declared, and what
-// came in for them alone, which is for apt to say.
+// undeclaredPackages removes packages that are no longer declared, and their
+// unused dependencies, which apt determines.
 func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) {
 	all, err := recorded(a.rec)
 	if err != nil {

@@ -17,10 +17,10 @@ type Forecast struct {
 	Actions    []Action        // what apt would do
 	Refusals   []string        // why Apply would refuse; empty for a plan that can be carried out
 	Missing    []Unavailable   // what no repository has, so that Apply would refuse, too
-	Doubtful   []Unavailable   // what apt has no version for, where it cannot be asked for certain
+	Doubtful   []Unavailable   // packages without a version in apt, where that is not certain
 	Notes      []string        // what cannot be known yet, and what else is worth saying
-	Disruption host.Disruption // of everything, packages that nobody named included
-	Because    string          // the action that the disruption comes from
+	Disruption host.Disruption // of everything, including undeclared packages
+	Because    string          // the action that causes the disruption
 }
 
 // Foresee returns the changes that Apply would make, in one round trip, or two
@@ -97,7 +97,7 @@ func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req 
 	return nil
 }
 
-// broughtTo is brought where the record is not at hand.
+// broughtTo is brought without a record.
 func broughtTo(ctx context.Context, m host.Machine, kind string) ([]string, error) {
 	rec, err := host.OpenRecord(ctx, m, kind)
 	if errors.Is(err, host.ErrNoRecord) {

@@ -100,8 +100,8 @@ func (a *apply) transaction(ctx context.Context, command ...string) error {
 	return fmt.Errorf("install packages: %w", failed)
 }
 
-// errorLines are the lines in which apt and dpkg themselves complain: what
-// maintainer scripts say is theirs.
+// errorLines are the error lines of apt and dpkg themselves, without the output
+// of maintainer scripts.
 func errorLines(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
@@ -124,8 +124,8 @@ func failedScripts(out string) []string {
 	return names
 }
 
-// repair finishes what dpkg was cut off in: first what it can configure, then
-// what apt has to fetch again, if that needs nothing that nobody declared.
+// repair completes an interrupted dpkg: first the configuration of packages,
+// then downloads by apt, if they need nothing undeclared.
 func (a *apply) repair(ctx context.Context) error {
 	if !a.have.unfinished() {
 		return nil

@@ -14,9 +14,9 @@ type Unavailable struct {
 	Why     string // a sentence, with the versions that there are
 }
 
-// offeredScript asks apt what it would offer once its lists are new, and leaves
-// the machine's own as they are: it works on a copy, with a configuration that
-// calls nobody afterwards. $1 are the packages' names; then comes the environment.
+// offeredScript asks apt for its offers with new lists, and leaves the machine's
+// lists as they are: it works on a copy, with a configuration without hooks. $1
+// are the packages' names; then comes the environment.
 const offeredScript = `# read what repositories offer
 d=$(mktemp -d /var/tmp/stoke-lists.XXXXXXXX) || exit
 trap 'rm -rf -- "$d"' EXIT; trap 'exit 143' HUP INT TERM

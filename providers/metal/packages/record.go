@@ -32,7 +32,7 @@ type was struct {
 
 	Now      string `json:"now,omitempty"`      // the version that stoke left, "" for none
 	Open     bool   `json:"open,omitempty"`     // Now is not known yet: it is being changed
-	Asked    bool   `json:"asked,omitempty"`    // it was declared at some time, and is no mere dependency
+	Asked    bool   `json:"asked,omitempty"`    // it was declared once, not only a dependency
 	Declared bool   `json:"declared,omitempty"` // it is declared
 }
 

@@ -67,9 +67,9 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 	return outcomes, rec.Forget(ctx, append(rec.Keys(notePackage), noteAll, noteLists, noteOwner)...)
 }
 
-// unbreak finishes what dpkg was cut off in, as far as that goes: what cannot be
-// finished may be what is about to go. A package that came in and is not even
-// unpacked is taken away at once, for apt would want its archive again.
+// unbreak completes an interrupted dpkg as far as possible: the rest may be
+// about to be removed. A package that came in and is not even unpacked is taken
+// away at once, for apt would want its archive again.
 func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
 	if !a.have.unfinished() {
 		return nil
@@ -108,9 +108,9 @@ func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
 }
 
 type undo struct {
-	purge, remove []string            // what came in; remove keeps configuration files that are somebody's
+	purge, remove []string            // what came in; remove keeps edited configuration files
 	clear         []string            // what is removed already, and not yet purged
-	spared        map[string][]string // files that somebody has written, by package: why it is not purged
+	spared        map[string][]string // edited files, by package: the reason not to purge it
 	install       map[string]string   // the version that was there
 	outcomes      []host.Outcome
 }
@@ -150,7 +150,8 @@ func (a *apply) restorePackages(ctx context.Context, all map[string]was, names [
 	return u.outcomes, nil
 }
 
-// plan decides about one package by what it was, how it was left, and what it is.
+// plan decides about one package by its former state, its state after Apply, and
+// its present state.
 func (u *undo) plan(name string, w was, p Installed) {
 	touched := !w.Open && w.Now != p.Version // by somebody else, since
 	switch {
@@ -223,8 +224,8 @@ func (u undo) extra(actions []Action) []string {
 	return all
 }
 
-// feasible asks apt, and leaves what it could only do by doing more: something
-// that somebody installed since needs the package.
+// feasible asks apt, and leaves packages that could only be removed with
+// others: packages that were installed since need them.
 func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
 	check := func(args ...string) (string, error) {
 		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--allow-downgrades", "--allow-change-held-packages"}, args...)...)
@@ -277,8 +278,9 @@ func (u *undo) drop(name string) {
 	delete(u.spared, name)
 }
 
-// carryOut removes all, which is one transaction whatever needs what, and purges
-// then what may be: dpkg does, as apt knows no more of what it cannot get again.
+// carryOut removes all in one transaction, whatever the dependencies, and then
+// purges what may be purged: with dpkg, since apt does not know packages without
+// an archive.
 func (a *apply) carryOut(ctx context.Context, u *undo) error {
 	if args := u.args(); len(args) > 0 {
 		if err := a.install(ctx, []string{"--allow-downgrades", "--allow-change-held-packages"}, args...); err != nil {
