@@ -120,7 +120,7 @@ func (d *decoder) scopedData(c *CheckBlock, block *hcl.Block) *Resource {
 	}
 	if r.Lifecycle.Range != (hcl.Range{}) {
 		d.fail(&r.Lifecycle.Range, "Lifecycle of a check's data source",
-			"What happens around the data source of a check is up to the check. Write its conditions as assert blocks.")
+			"The data source of a check has no lifecycle of its own. Write its conditions as assert blocks.")
 	}
 	return r
 }

@@ -12,7 +12,7 @@ import (
 // that messages quote: a value of the wrong type, or one without its closing
 // quote, is a secret all the same.
 
-// secret tells whether nobody may read the variable's value.
+// secret reports whether the variable's value must not be shown.
 func (v *Variable) secret() bool { return v.Sensitive || v.Ephemeral }
 
 // starred is a text of the same shape that says nothing.
@@ -36,8 +36,8 @@ func (g *gatherer) secrets() bool {
 	return false
 }
 
-// quotable is a file of values that has been parsed, for messages. A name that
-// no variable has may be meant for one that is secret.
+// quotable is a file of values that has been parsed, for messages. An
+// undeclared name may be a misspelled secret variable.
 func (g *gatherer) quotable(content []byte, attrs hcl.Attributes) []byte {
 	if !g.secrets() {
 		return content

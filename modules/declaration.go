@@ -47,7 +47,7 @@ type VersionConstraint struct {
 	Range hcl.Range
 }
 
-// RequiredProvider says where the provider of a local name comes from.
+// RequiredProvider is the source of the provider with a local name.
 type RequiredProvider struct {
 	Source  string // as written, e.g. "stokehq/train"
 	Version string // constraint as written, may be empty

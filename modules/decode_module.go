@@ -75,13 +75,13 @@ func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
 func instead(a source.Address) string {
 	switch {
 	case a.Kind == source.Folder:
-		return "a folder is what it is"
+		return "a folder has none"
 	case a.Kind == source.Library:
 		return "the library has one of each, this program's"
 	case strings.HasPrefix(a.Text, "git::"):
 		return "a repository's is chosen by ?ref=TAG at the end of the source"
 	}
-	return "what this address names is what there is"
+	return "this address names a fixed one"
 }
 
 // passedProviders reads providers = { theirs = ours, … }.
@@ -165,7 +165,7 @@ func (d *decoder) checkProviders() {
 		if ref.Alias == "" || known[ref.Key()] {
 			return
 		}
-		d.fail(ref.Range.Ptr(), "Unknown provider configuration", "There is no provider %q block with alias = %q in this module.%s",
+		d.fail(ref.Range.Ptr(), "Unknown provider configuration", "This module has no block provider %q with alias = %q.%s",
 			ref.Name, ref.Alias, didYouMean(ref.Key(), slices.Collect(maps.Keys(known))))
 	}
 	for _, r := range d.module.Resources {

@@ -88,7 +88,7 @@ func (d *decoder) requirement(name string, attr *hcl.Attribute, required *Requir
 func (d *decoder) providerSource(source string, at hcl.Range) {
 	if _, err := tfaddr.ParseProviderSource(source); err != nil {
 		d.fail(&at, "Invalid provider source",
-			"%q is no source of a provider. It has the form NAMESPACE/NAME, such as stokehq/train, with the registry's host in front where that is not registry.terraform.io.", clip(source))
+			"%q is not a source of a provider. It has the form NAMESPACE/NAME, such as stokehq/train, with the registry's host in front where that is not registry.terraform.io.", clip(source))
 	}
 }
 

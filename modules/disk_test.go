@@ -26,8 +26,8 @@ func TestUnreadableFiles(t *testing.T) {
 			defer f.Close()
 			return f.Truncate(200 << 20)
 		}, "200.0 MiB"},
-		"fifo":    {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "no regular file"},
-		"device":  {func(path string) error { return os.Symlink("/dev/zero", path) }, "no regular file"},
+		"fifo":    {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
+		"device":  {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
 		"folder":  {func(path string) error { return os.Symlink(".", path) }, "it is a folder"},
 		"loop":    {func(path string) error { return os.Symlink(filepath.Base(path), path) }, "too many levels of symbolic links"},
 		"nowhere": {func(path string) error { return os.Symlink("nowhere", path) }, "no such file"},

@@ -14,8 +14,8 @@ import (
 	"github.com/stokehq/stoke/modules/source"
 )
 
-// Finder finds the folders of modules that are no folders beside their
-// caller: repositories, archives, what registries and the library have.
+// Finder finds the folders of modules from elsewhere: repositories, archives,
+// registries and the library.
 type Finder interface {
 	// Find answers in the order of the calls, which come from modules that
 	// are equally far from the root.
@@ -57,7 +57,8 @@ func (i *installed) Find(calls []Called) []Found {
 	found := make([]Found, len(calls))
 	for n, called := range calls {
 		if i.problem != nil {
-			found[n].Problem = failure(&called.Call.SourceRange, "Manifest of modules cannot be read", "%s. Run \"stoke init\" to write it anew.", i.problem)
+			found[n].Problem = failure(&called.Call.SourceRange, "Manifest of modules cannot be read", "%s. Run \"stoke "+
+				"init\" to write it again.", i.problem)
 			continue
 		}
 		found[n] = Installed(i.manifest, called)
@@ -95,15 +96,16 @@ func Installed(m source.Manifest, called Called) Found {
 	}
 	switch {
 	case !ok:
-		return problem("Module not installed", "Module %q comes from %s, and is not installed yet.", call.Name, call.Address.Redacted())
+		return problem("Module not installed", "Module %q has the source %s, and is not installed yet.", call.Name, call.Address.Redacted())
 	case record.Source != call.Address.Text:
-		return problem("Module source has changed", "Module %q comes from %s, and what is installed came from %s.",
+		return problem("Module source has changed", "Module %q has the source %s, and the installed one has the source %s.",
 			call.Name, call.Address.Redacted(), redacted(record.Source))
 	case call.Address.Kind == source.Published && !accepts(call.Version, record.Version):
 		return problem("Module version requirements have changed", "Module %q requires version %s, and version %s is installed.",
 			call.Name, call.Version, record.Version)
 	case call.Address.Kind == source.Library && record.Version != library.Version(call.Address.Name()):
-		return problem("Module of another stoke", "Module %q is part of stoke, and what is installed came from another version of it.", call.Name)
+		return problem("Module of another stoke", "Module %q is part of stoke, and the installed one belongs to "+
+			"another version of it.", call.Name)
 	}
 	return Found{Dir: record.Dir, Package: packageOf(record.Dir, called.Key), Version: record.Version}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 )
 
-// NodeKind says what a node of a reference graph stands for.
+// NodeKind is the kind of a node of a reference graph.
 type NodeKind uint8
 
 const (

@@ -133,8 +133,9 @@ func (d *decoder) choice(attr *hcl.Attribute) (bool, hcl.Expression) {
 	return d.flag(attr, false), nil
 }
 
-// ignored reads ignore_changes or one side of a choice in it. A text by itself
-// is what configurations of old have and nobody accepts any more.
+// ignored reads ignore_changes or one side of a choice in it. Old
+// configurations have a text by itself, which Terraform no longer accepts
+// either.
 func (d *decoder) ignored(expr hcl.Expression, side bool) *Ignored {
 	for {
 		parens, ok := expr.(*hclsyntax.ParenthesesExpr)

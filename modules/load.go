@@ -41,8 +41,8 @@ func LoadWith(src Source, dir string, finder Finder) (*Module, *Files, hcl.Diagn
 	return root, l.files, inOrder(l.diags)
 }
 
-// LoadRoot reads the module in dir alone, for those who ask it about nothing
-// but itself: its calls have no modules.
+// LoadRoot reads only the module in dir, for callers without interest in called
+// modules: its calls have no modules.
 func LoadRoot(src Source, dir string) (*Module, *Files, hcl.Diagnostics) {
 	l := &loader{src: src, files: NewFiles(), read: map[string]*Module{}}
 	root := l.folder(filepath.Clean(dir), nil)

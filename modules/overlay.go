@@ -71,8 +71,8 @@ func merged(base, over *hcl.BodyContent) *hcl.BodyContent {
 	return content
 }
 
-// replacedType is the type of the blocks that a block stands for: those that
-// a dynamic block makes are of the type in its label.
+// replacedType returns the type of the generated blocks for a dynamic block
+// (its label), and the block's own type otherwise.
 func replacedType(blockType string, labels []string) string {
 	if blockType == "dynamic" && len(labels) == 1 {
 		return labels[0]

@@ -53,7 +53,7 @@ func (l *loader) checkPassed(call *Call) {
 	}
 	if own := configuredBelow(child); own != nil {
 		l.fail(&call.Range, "Module with its own provider configuration",
-			"Module %q, or one that it calls, configures a provider at %s. Such a module cannot have count, for_each or depends_on, because the configuration has to outlive its objects. "+
+			"Module %q, or a module that it calls, configures a provider at %s. Such a module cannot have count, for_each or depends_on, because the configuration has to outlive its objects. "+
 				"Move the block to the root module and pass it on with providers = { … }.", call.Name, own.Range)
 	}
 }

@@ -27,8 +27,8 @@ type Moved struct {
 	FromRange, ToRange hcl.Range
 }
 
-// Removed says that a resource or module was taken out of the configuration,
-// and what becomes of its objects.
+// Removed is a removed block: a resource or module left the configuration, and
+// its objects are destroyed or forgotten.
 type Removed struct {
 	From      address.Target // without instance keys, relative to the module
 	Destroy   bool           // false: the objects are forgotten and left alone
@@ -54,7 +54,8 @@ func (d *decoder) moved(block *hcl.Block) {
 	case (from.Resource == nil) != (to.Resource == nil):
 		d.fail(&m.Range, "Invalid moved addresses", "One of %s and %s is a module and the other is not. Both must be modules, or both resources.", from, to)
 	case from.Resource != nil && (from.Resource.Mode == address.Data || to.Resource.Mode == address.Data):
-		d.fail(&m.Range, "Data sources cannot move", "Nothing of a data source has to be kept: it is read anew under any address. Remove the block.")
+		d.fail(&m.Range, "Data sources cannot move", "Nothing of a data source has to be kept: it is read again under "+
+			"any address. Remove the block.")
 	case from.String() == to.String():
 		d.fail(&m.Range, "Redundant move", "The block says that %s moves to the same address. Remove it.", from)
 	default:

@@ -11,7 +11,7 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// Import says that an existing object is to be managed from now on.
+// Import is an import block: stoke adopts an existing object.
 type Import struct {
 	To       ImportAddress
 	ID       hcl.Expression
@@ -146,8 +146,8 @@ func checkKeyPlaces(t address.Target, keys []hcl.Expression) error {
 	return nil
 }
 
-// checkNoImports finds import blocks outside of the root module, which alone
-// knows what there is.
+// checkNoImports reports import blocks outside of the root module, the only one
+// that may have them.
 func (l *loader) checkNoImports(call *Call) {
 	for _, i := range call.Module.Imports {
 		l.fail(&i.Range, "Import block outside the root module", "Only the root module can import. Move the block there; its address then begins with module.%s.", call.Name)
@@ -183,7 +183,7 @@ func (l *loader) checkImports(root *Module) {
 					"The argument \"provider\" serves imports whose configuration is generated. %s is declared at %s: name the provider there.", to, r.Range)
 			}
 		case len(to.Steps) > 0 && !broken:
-			l.fail(&i.ToRange, "Import target is not configured", "There is no configuration for %s. Every imported object needs its resource block.", to)
+			l.fail(&i.ToRange, "Import target is not configured", "The configuration does not have %s. Every imported object needs its resource block.", to)
 		}
 	}
 }
@@ -194,8 +194,10 @@ func (l *loader) checkImportKey(i *Import, n int, count, forEach hcl.Expression)
 	repeated := count != nil || forEach != nil
 	switch key := i.To.Keys[n]; {
 	case key == nil && repeated:
-		l.fail(&i.ToRange, "Invalid import address", "What %s names has count or for_each: add the key of the instance, such as [0] or [\"key\"].", i.To.Target)
+		l.fail(&i.ToRange, "Invalid import address", "The resource or module %s has count or for_each: add the key of "+
+			"the instance, such as [0] or [\"key\"].", i.To.Target)
 	case key != nil && !repeated:
-		l.fail(&i.ToRange, "Invalid import address", "What %s names has neither count nor for_each, and so no instance with a key. Leave the key out.", i.To.Target)
+		l.fail(&i.ToRange, "Invalid import address", "The resource or module %s has neither count nor for_each, and "+
+			"so no instance with a key. Leave the key out.", i.To.Target)
 	}
 }

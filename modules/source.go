@@ -82,7 +82,7 @@ func (disk) Read(name string) ([]byte, error) {
 	return readBounded(f)
 }
 
-// readNamed reads what somebody named on the command line. It may be a pipe,
+// readNamed reads a file that was named on the command line. It may be a pipe,
 // such as a shell makes of <(command), or /dev/null.
 func (d disk) readNamed(name string) ([]byte, error) {
 	info, err := os.Stat(name)
@@ -117,7 +117,7 @@ func readable(info fs.FileInfo) error {
 	case mode.IsDir():
 		return errors.New("it is a folder, not a file")
 	case !mode.IsRegular():
-		return fmt.Errorf("it is no regular file (%s)", mode)
+		return fmt.Errorf("it is not a regular file (%s)", mode)
 	case info.Size() > maxFileSize:
 		return fmt.Errorf("it has %.1f MiB; %d MiB is the most for a file of configuration or values", float64(info.Size())/(1<<20), maxFileSize>>20)
 	}

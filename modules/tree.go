@@ -124,7 +124,7 @@ func (l *loader) mayCall(v *visit) bool {
 		for up := v.caller; up.call != nil; up = up.caller {
 			if up.call.Address.Text == call.Address.Text && up.call.Version == call.Version {
 				l.fail(&call.SourceRange, "Module calls itself",
-					"Module %q comes from %s, which is where the module that calls it comes from.", call.Name, call.Address.Redacted())
+					"Module %q has the source %s, like the module that calls it.", call.Name, call.Address.Redacted())
 				return false
 			}
 		}

@@ -158,7 +158,7 @@ func constant(expr hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	value, diags := expr.Value(nil)
 	for _, d := range diags {
 		if d.Summary == "Variables not allowed" {
-			d.Detail = "A value for a variable cannot refer to anything. If this is meant to be text, put it in quotes."
+			d.Detail = "A value for a variable cannot refer to anything. To give a text, put it in quotes."
 		}
 	}
 	return value, diags

@@ -135,7 +135,7 @@ func TestWrongValues(t *testing.T) {
 		{"missing attribute", Inputs{Flags: vars("o={}")}, "",
 			"main.tf:6,1: Wrong type of value: The value of variable \"o\" does not have the type declared at main.tf:6,1-13: attribute \"a\" is required. The value was set by -var o=….\n"},
 		{"reference", Inputs{Flags: vars("l=[a]")}, "",
-			"<value for var.l>:1,2: Variables not allowed: A value for a variable cannot refer to anything. If this is meant to be text, put it in quotes. The value was set by -var l=….\n"},
+			"<value for var.l>:1,2: Variables not allowed: A value for a variable cannot refer to anything. To give a text, put it in quotes. The value was set by -var l=….\n"},
 		{"syntax", Inputs{Flags: vars("l=[1")}, "",
 			"<value for var.l>:1,1: Unterminated tuple constructor expression: There is no corresponding closing bracket before the end of the file. This may be caused by incorrect bracket nesting elsewhere in this file. The value was set by -var l=….\n"},
 		{"function", Inputs{}, "-- terraform.tfvars --\ns = upper(\"x\")\n",

@@ -9,14 +9,14 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// mostAttempts bounds how often a plan is made anew because what it read made
-// more objects change; after that everything is read.
+// mostAttempts bounds how often a plan is repeated because its reads made more
+// objects change; after that everything is read.
 const mostAttempts = 5
 
-// makeChanged makes a plan from what the state says, reads the objects that
-// this plan changes and those that they depend on, and plans again, until a
-// plan touches nothing that was not read. Of those objects it says what a plan
-// says that reads everything; the others are taken as the state has them.
+// makeChanged makes a plan from the state, reads the objects that this plan
+// changes and their dependencies, and plans again, until a plan touches only
+// read objects. Of those objects it says what a plan says that reads
+// everything; the others are taken as the state has them.
 func makeChanged(ctx context.Context, r Request, g *generation) (*Plan, hcl.Diagnostics) {
 	reads := newReads()
 	if g.found == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// checks decides the check blocks, once everything that they may refer to is
-// planned. With targets or exclusions they are left alone: they may rest on what the plan
-// leaves out.
+// checks decides the check blocks, once everything that they may refer to is planned.
+// With targets or exclusions they are not decided: they may depend on objects that the
+// plan leaves out.
 func (p *planner) checks(t *eval.Task) {
 	if p.req.Mode == Destroy || p.partial() {
 		return
@@ -64,7 +64,7 @@ func (p *planner) scopedData(ctx context.Context, t *eval.Task, inst *eval.Insta
 }
 
 // quietChecks takes the reads of checks out of a plan that changes nothing
-// else: what they were decided on is what there is.
+// else: their values are the observed ones.
 func (p *planner) quietChecks() {
 	for _, it := range p.items {
 		if it.change.Action != NoOp && it.change.Reason != ReadCheckNested || it.verify {

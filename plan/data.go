@@ -90,7 +90,7 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 	}
 	if d.deferred = deferredByProvider(resp.Deferred); d.deferred == "" {
 		switch {
-		case !sound(d.t, d.owner, addr, d.ty.Implied, resp.State):
+		case !checkRead(d.t, d.owner, addr, d.ty.Implied, resp.State):
 			return cty.DynamicVal, false
 		case resp.State.IsNull():
 			return cty.DynamicVal, d.said(providers.Diagnostics{{Summary: "Provider returned no object", Detail: fmt.Sprintf("The provider %s says that %s was read and returns nothing. This is a mistake in the provider; please report it to its makers.", d.owner.Source, addr)}})

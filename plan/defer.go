@@ -17,19 +17,20 @@ import (
 // Deferral is a change that this plan cannot decide: a later round, planned
 // after this plan was applied, will.
 type Deferral struct {
-	// Change is what can be told already. Its address may have the key [*],
-	// here or in its modules; where it has none, Action is Create, Update or
-	// Read as far as can be told. Before is what is stored, not what is there.
+	// Change is the part of the change that is known already. Its address may have
+	// the key [*], here or in its modules; without a key, Action is Create, Update
+	// or Read as far as is known. Before is the stored object, not the observed
+	// one.
 	Change *Change
 	Reason DeferReason
-	// Subject and Argument say for InstanceCountUnknown whose count or
-	// for_each is not known: the resource's own, or that of a module call.
+	// For InstanceCountUnknown, Subject and Argument name the count or for_each
+	// that is not known: of the resource itself or of a module call.
 	Subject, Argument string
 	// Because lists what has to come first: addresses without keys.
 	Because []string
 }
 
-// DeferReason says why a change is deferred, in the words of Terraform's plan
+// DeferReason is the reason of a deferral, in the words of Terraform's plan
 // JSON.
 type DeferReason string
 
@@ -45,13 +46,13 @@ const (
 type deferred struct {
 	change *Change
 	reason DeferReason
-	inst   *eval.Instance // nil for objects that are to go
+	inst   *eval.Instance // nil for an orphan
 	owner  *eval.Provider // nil where it does not matter
-	users  []string       // of objects that are to go: who still needs them
+	users  []string       // of orphans: their remaining users
 }
 
-// deferral says why an instance cannot be planned now, "" if it can. It is
-// asked after the configuration was evaluated.
+// deferral returns the reason why an instance cannot be planned now, "" if it
+// can. The caller has evaluated the configuration.
 func (p *planner) deferral(t *eval.Task, inst *eval.Instance, owner *eval.Provider) DeferReason {
 	switch {
 	case inst.Resource.Undecided() != nil:
@@ -64,8 +65,8 @@ func (p *planner) deferral(t *eval.Task, inst *eval.Instance, owner *eval.Provid
 	return ""
 }
 
-// defer leaves an instance to a later round and returns what can be told of
-// it. Whatever reads it is deferred too.
+// postpone leaves an instance to a later round and returns its known values.
+// Whatever reads it is deferred too.
 func (d *draft) postpone(reason DeferReason) (cty.Value, bool) {
 	d.t.Defer()
 	block := d.ty.Schema.Block
@@ -94,7 +95,7 @@ func (d *draft) postpone(reason DeferReason) (cty.Value, bool) {
 }
 
 // postponeRemoval leaves the end of an object to a later round.
-func (p *planner) postponeRemoval(d doomed, owner *eval.Provider, ty *eval.Type) {
+func (p *planner) postponeRemoval(d removedObject, owner *eval.Provider, ty *eval.Type) {
 	c := &Change{
 		Addr: d.addr, Deposed: d.deposed, Provider: d.object.Provider, Action: Delete, Reason: d.reason, Schema: ty.Schema,
 		Before: cty.NullVal(ty.Implied), After: cty.NullVal(ty.Implied), Dependencies: d.object.Dependencies,
@@ -107,8 +108,8 @@ func (p *planner) postponeRemoval(d doomed, owner *eval.Provider, ty *eval.Type)
 	p.deferred = append(p.deferred, deferred{change: c, reason: ProviderConfigUnknown, owner: owner})
 }
 
-// holdBack defers the end of what stored objects still need that are deferred
-// themselves: those can let go of it only when their turn comes.
+// holdBack defers the end of stored objects whose users are deferred: the users
+// must drop their references first.
 func (p *planner) holdBack() {
 	if len(p.deferred) == 0 || len(p.extra) == 0 {
 		return
@@ -130,11 +131,11 @@ func (p *planner) holdBack() {
 	p.extra = kept
 }
 
-// needed maps resources to the stored ones that need them, directly or not,
-// and stay for now.
+// needed maps resources to the stored resources that need them, directly or
+// not, and stay for now.
 func (p *planner) needed(stays func(address.Instance) bool) map[string][]string {
 	users := map[string][]string{}
-	needs := map[string][]string{} // of objects that are to go
+	needs := map[string][]string{} // of orphans
 	going := map[address.Instance]bool{}
 	for _, c := range p.extra {
 		going[c.Addr] = c.Deposed == ""
@@ -172,13 +173,14 @@ func (p *planner) needed(stays func(address.Instance) bool) map[string][]string 
 // mostNamed is how many things a deferral names as its cause.
 const mostNamed = 20
 
-// undecided reports whether nobody can tell whether a stored instance is still
-// wanted, because a count or for_each above it is not known.
+// undecided reports whether a stored instance may or may not be wanted, because
+// a count or for_each above it is not known.
 func (p *planner) undecided(addr address.Instance) bool {
 	return p.want != nil && p.want.open(addr)
 }
 
-// deferrals are the plan's, in address order, with what each waits for.
+// deferrals returns the deferrals of the plan in address order, each with its
+// reason.
 func (p *planner) deferrals() []*Deferral {
 	p.holdBack()
 	waiting := map[address.Resource]bool{}
@@ -223,7 +225,7 @@ func causes(memo map[*eval.Node][]string, key, n *eval.Node, wanted func(address
 	return names
 }
 
-// deferredByProvider says whether the provider left the decision to later.
+// deferredByProvider returns the reason of a deferral by the provider.
 func deferredByProvider(r providers.Deferred) DeferReason {
 	switch r {
 	case providers.NotDeferred:

@@ -7,19 +7,19 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// Departure says how long an object stays in the state.
+// Departure is how long an object stays in the state.
 type Departure uint8
 
 const (
 	Stays     Departure = iota
-	Destroyed           // it leaves when its turn comes
+	Destroyed           // removed by its own operation
 	Leaves              // it leaves at once
 )
 
-// Departed returns what the departure of objects changes for those that depend
-// on them and stay, or stay longer: their lists of dependencies are completed
-// with what the departed depend on, so that the order of destruction is not
-// lost with them. It has to be stored no later than the departure.
+// Departed returns the changes of the state when objects depart: dependents
+// that stay, or stay longer, inherit the dependencies of the departed, so that
+// the order of destruction is not lost. It has to be stored no later than the
+// departure.
 func Departed(st *state.State, departs func(a address.Instance, deposed string) Departure) []state.Change {
 	each := func(visit func(a address.Instance, deposed string, o *state.Object)) {
 		for _, a := range st.Instances() {

@@ -26,14 +26,13 @@ func keylessModule(m address.Module) address.Module {
 	return out
 }
 
-// dependencies tells what the configuration's resources depend on, by names
+// dependencies has the dependencies of the configuration's resources, by names
 // without instance keys.
 //
-// The state lists direct dependencies, and objects are destroyed in the
-// reverse of that order: each after those that list it. Such a chain breaks at
-// a name under which nothing is ever destroyed: a data source, a resource
-// without instances. In the lists such a name is therefore followed by what it
-// depends on itself.
+// The state lists direct dependencies, and objects are destroyed in the reverse
+// of that order: each after its users. Such a chain breaks at a name under
+// which nothing is ever destroyed: a data source, a resource without instances.
+// In the lists such a name is therefore followed by its own dependencies.
 type dependencies struct {
 	certain map[string][]string // what resources read that were evaluated
 	guessed guesses             // what others refer to, and module calls without instances
@@ -63,8 +62,9 @@ func (p *planner) dependencies(result *Plan) *dependencies {
 	return d
 }
 
-// read collects what the resources of the configuration depend on. Of what has
-// no instances nothing was evaluated: what is written stands for it.
+// read collects what the resources of the configuration depend on. Resources
+// without instances are not evaluated; their written references are used
+// instead.
 func (d *dependencies) read(p *planner) {
 	written := newWritten(p.req.Root)
 	var names []string
@@ -126,10 +126,11 @@ func (d *dependencies) list(inst *eval.Instance) []string {
 	return d.lists[node]
 }
 
-// relate writes down what each object depends on, and decides for every
-// replacement which object comes first. One that is created before the old one
-// is destroyed forces the same on all that it depends on: they cannot go while
-// it is still there. Its siblings may say something else.
+// relate records the dependencies of each object, and decides for every
+// replacement which object is made or removed first. An object that is created
+// before the old one is destroyed forces the same on its dependencies: they
+// cannot be removed while the old one exists. Its siblings may say something
+// else.
 func (p *planner) relate(result *Plan) {
 	deps := p.dependencies(result)
 	p.related = deps
@@ -175,7 +176,7 @@ func (p *planner) relate(result *Plan) {
 	if p.req.Mode != Normal {
 		return
 	}
-	for _, c := range result.Refreshed { // what is changed keeps what it depends on until it is
+	for _, c := range result.Refreshed { // a changed object keeps its dependencies until it is changed
 		if it := p.items[c.Addr]; it != nil && c.Deposed == "" && it.change.Action == NoOp {
 			c.Dependencies, c.CreateBeforeDestroy = it.change.Dependencies, it.change.CreateBeforeDestroy
 		}

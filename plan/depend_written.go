@@ -8,9 +8,9 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// written tells what declarations refer to as they are written, nothing being
-// evaluated. It answers for resources and module calls without instances, whose
-// bodies nobody ever evaluates; where there is none of those, it is never made.
+// written has the references of declarations as they are written, without
+// evaluation. It serves resources and module calls without instances, whose
+// bodies are never evaluated; without any of those, it is never made.
 type written struct {
 	nodes func() map[string]*modules.GraphNode
 	found map[*modules.GraphNode][]string
@@ -32,8 +32,8 @@ func newWritten(root *modules.Module) *written {
 }
 
 // needs lists the resources that a resource refers to, directly or through
-// variables, locals and outputs. What its provider's configuration refers to is
-// none of its dependencies.
+// variables, locals and outputs. References of its provider's configuration do
+// not count as dependencies.
 func (w *written) needs(name string) []string { return w.reach(w.nodes()[name]) }
 
 // outputs lists the resources that a module's outputs refer to.
@@ -66,13 +66,13 @@ func (w *written) reach(from *modules.GraphNode) []string {
 	return names
 }
 
-// guesses are what names depend on as it is written, beside what is known for
-// certain. What is written is no more than a guess: values may have been made
-// otherwise, and never be made at all.
+// guesses are the written dependencies of names, in addition to the certain
+// ones. A written reference is only a guess: values may have been made
+// otherwise, or will never be made.
 type guesses map[string][]string
 
-// withoutRings drops the guesses that close a ring with each other or with what
-// is certain: no order could follow them.
+// withoutRings drops the guesses that close a ring with each other or with
+// certain dependencies: no order could follow them.
 func (g guesses) withoutRings(certain map[string][]string) {
 	if len(g) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// EventKind says what is going on.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 const (
@@ -45,8 +45,8 @@ type Event struct {
 // Listener hears events; nil listens to nothing.
 type Listener func(Event)
 
-// OneAtATime returns a listener that may be called by many goroutines and
-// calls l by one of them at a time. Of nil it is one that does nothing.
+// OneAtATime returns a listener that may be called by many goroutines and calls
+// l by one of them at a time. For nil the result does nothing.
 func OneAtATime(l Listener) Listener {
 	if l == nil {
 		return func(Event) {}

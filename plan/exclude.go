@@ -75,8 +75,8 @@ func (p *planner) leave(t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
 	return v.Mark(lang.Excluded), ok
 }
 
-// spare returns which stored instances must not be destroyed, because they are
-// excluded or tied to what is.
+// spare returns the stored instances that must not be destroyed, because they
+// are excluded or needed by an excluded one.
 func (p *planner) spare() map[address.Instance]bool {
 	if len(p.excludes) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (p *planner) spare() map[address.Instance]bool {
 		if o := p.prior.Current(addr); o != nil {
 			needs[name] = append(needs[name], o.Dependencies...)
 			for _, dep := range o.Dependencies {
-				if p.want == nil || !p.want.instances[addr] { // of what is wanted, its configuration says it
+				if p.want == nil || !p.want.instances[addr] { // for wanted objects the configuration has the dependencies
 					users[dep] = append(users[dep], name)
 				}
 			}
@@ -115,8 +115,8 @@ func (p *planner) spare() map[address.Instance]bool {
 	return spared
 }
 
-// reach follows edges from the given names, adds what it comes to to found,
-// and returns that too.
+// reach follows edges from the given names, adds the reached names to found,
+// and returns found.
 func reach(from []string, edges map[string][]string, found map[string]bool) []string {
 	var all []string
 	queue := slices.Clone(from)

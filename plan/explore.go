@@ -20,12 +20,11 @@ type Explorer struct {
 	stop    func()
 }
 
-// Explore makes an explorer. Resources have the values that the state holds
-// or, when planned is set, those that a plan made now gives them. The caller
-// closes it.
+// Explore makes an explorer. Resources have the values of the state or, when
+// planned is set, the values that a new plan gives them. The caller closes it.
 func Explore(ctx context.Context, r Request, planned bool) (*Explorer, hcl.Diagnostics) {
 	if !planned {
-		r.Mode = Destroy // it is the mode in which resources are what the state says
+		r.Mode = Destroy // in this mode resources have their values of the state
 	}
 	p, diags := newPlanner(ctx, r)
 	if diags.HasErrors() {
@@ -62,21 +61,21 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 		if v, ok = e.p.ev.Root().Expression(t, expr); ok && lang.Has(v, lang.TypeName) && !v.HasMark(lang.TypeName) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Invalid use of function type",
-				Detail:  "What type returns can be looked at, but it is no value: use it outermost.",
+				Detail:  "type returns a type, which is not a value: use it only as the outermost function.",
 				Subject: expr.Range().Ptr(),
 			})
 		}
 	})
 	diags = eval.SortDiagnostics(e.p.ev.Diagnostics())
 	if diags.HasErrors() && !e.planned {
-		e.renew() // the same mistake is told again to whoever asks again
+		e.renew() // a repeated query reports the same fault again
 	}
 	return v, diags
 }
 
-// Shown is an expression's value for people: what repeats something sensitive
-// is marked, also where the expression refers to a part of an object, and what
-// it repeats lies in another part.
+// Shown returns an expression's value for display. It marks parts that equal a
+// sensitive value, also where the sensitive value is in another part of the
+// same object.
 func (e *Explorer) Shown(expr hcl.Expression, v cty.Value) cty.Value {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {
@@ -106,7 +105,7 @@ func (e *Explorer) Provider(addr, about string) (p *redact.Provider, diags hcl.D
 	return p, eval.SortDiagnostics(e.p.ev.Diagnostics())
 }
 
-// Close ends the providers that were asked.
+// Close ends the started providers.
 func (e *Explorer) Close() {
 	e.stop()
 	e.p.ev.Close()

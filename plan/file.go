@@ -17,13 +17,12 @@ import (
 )
 
 // A plan file is a zip archive: plan.jsonl, and below files/ every
-// configuration file that the plan was made from, or below sealed/ those that
-// say a secret.
+// configuration file that the plan was made from, or below sealed/ the files
+// that contain a secret.
 //
 // plan.jsonl holds one JSON object per line: a fileHeader and fileRecords,
-// which are written and read one by one, so that no more than one is ever in
-// memory beside the plan itself. Values are msgpack by types that are
-// written once each.
+// which are written and read one by one, so that memory holds at most one in
+// addition to the plan. Values are msgpack by types that are written once each.
 const (
 	planFormat  = 4
 	planEntry   = "plan.jsonl"
@@ -38,7 +37,7 @@ const (
 // signatureEntry holds the signature of all entries before it.
 const signatureEntry = "signature"
 
-// ErrUnsigned says that a plan file is not signed with the key at hand.
+// ErrUnsigned: the plan file is not signed with the given key.
 var ErrUnsigned = errors.New("the plan is not signed with the key that is set")
 
 // Encode writes the plan as a plan file, sealed and signed with the key. It
@@ -66,7 +65,7 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 	}
 	var told *redact.Secrets // nil without a key: then nothing is sensitive
 	if box != nil {
-		told = p.told()
+		told = p.collectSecrets()
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		prefix, write := filesPrefix, func(w io.Writer) error {
@@ -92,10 +91,10 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 	return z.Close()
 }
 
-// Decode reads a plan file. What the changes' types are is filled in by Bind.
-// Where it is sealed and the key is nil or another working directory's, the
-// plan is Locked. A text that is not its key is ErrKey; a file that somebody
-// has changed since it was signed is an error.
+// Decode reads a plan file. Bind fills in the types of the changes. Where it is
+// sealed and the key is nil or belongs to another working directory, the plan
+// is Locked. A text that is not its key is ErrKey; a file that was changed
+// since it was signed is an error.
 func Decode(r io.ReaderAt, size int64, key *Key) (*Plan, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -103,7 +102,7 @@ func Decode(r io.ReaderAt, size int64, key *Key) (*Plan, error) {
 	}
 	d := &unpacker{key: key, sign: newSignature(), plan: &Plan{Files: map[string][]byte{}, Variables: map[string]cty.Value{}}}
 	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == terraformEntry }) {
-		return nil, errors.New("it was made by Terraform, which alone can read it; make a plan with \"stoke plan -out\"")
+		return nil, errors.New("it was made by Terraform, and only Terraform can read it; make a plan with \"stoke plan -out\"")
 	}
 	seen := map[string]bool{}
 	for _, entry := range z.File {

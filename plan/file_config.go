@@ -15,9 +15,9 @@ import (
 	"github.com/stokehq/stoke/plan/seal"
 )
 
-// Configuration files are readable in a plan file, but for those that say a
-// secret themselves: a variable's default, a literal in sensitive(). Those are
-// sealed as a whole. Who has no key gives them again, as they were.
+// Configuration files are readable in a plan file, except files that contain a
+// secret: a variable's default, a literal in sensitive(). Those are sealed as a
+// whole. Without the key, the caller passes the same files again.
 
 // sealedPrefix begins the names of sealed configuration files.
 const sealedPrefix = "sealed/"
@@ -29,8 +29,8 @@ type sealedFile struct {
 	DigestSalt []byte `json:"digest_salt"`
 }
 
-// told is every text in the plan that is sensitive.
-func (p *Plan) told() *redact.Secrets {
+// collectSecrets is every text in the plan that is sensitive.
+func (p *Plan) collectSecrets() *redact.Secrets {
 	texts := redact.Texts{}
 	whole := []cty.Path{{}}
 	for _, name := range p.secretVariables() {

@@ -65,7 +65,7 @@ func decodeRecords(r io.Reader, p *Plan, key *Key) (*seal.Box, error) {
 	return d.box, checkOps(p)
 }
 
-// checkOps refuses operations that refer to what is not there.
+// checkOps rejects operations with references to missing ones.
 func checkOps(p *Plan) error {
 	for i, op := range p.Ops {
 		bad := op.Change >= int32(len(p.Changes)) || op.Change < -1 || op.Change < 0 && op.Kind != Barrier || op.Kind > Verify
@@ -217,8 +217,7 @@ func (d *decoder) mended(v cty.Value, hidden []cty.Path, secrets [][]byte) cty.V
 	return v
 }
 
-// shown is a change that nobody carries out: what is missing of it does not
-// have to be found.
+// shown decodes a change without operations: missing parts need not be found.
 func (d *decoder) shown(f *fileChange) *Change {
 	l := d.plan.Locked
 	if l == nil {

@@ -163,7 +163,7 @@ func (e *encoder) change(c *Change) *fileChange {
 	}
 	at := placesOf(e.places, c)
 	s := &fileSecrets{Private: c.Private, PriorPrivate: c.PriorPrivate}
-	// What a provider repeats of it is sealed as well.
+	// Copies in the provider's answer are sealed as well.
 	f.Before, f.HiddenBefore, s.Before = e.hidden(c.Before, t.ty, at)
 	f.After, f.HiddenAfter, s.After = e.hidden(c.After, t.ty, at)
 	f.Config, f.HiddenConfig, s.Config = e.hidden(c.Config, t.ty, at)

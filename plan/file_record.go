@@ -27,8 +27,9 @@ type fileHeader struct {
 	Ephemeral []string  `json:"ephemeral,omitempty"`
 }
 
-// fileRecord is any record after the first; exactly one member is set. The
-// order within a kind is the plan's, and a type comes before what is of it.
+// fileRecord is any record after the first; exactly one member is set. Within a
+// kind the records have the order of the plan, and a type precedes the records
+// that use it.
 type fileRecord struct {
 	Type      json.RawMessage `json:"type,omitempty"` // numbered from 0 in the order of their occurrence
 	Variable  *fileVariable   `json:"variable,omitempty"`

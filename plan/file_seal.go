@@ -15,7 +15,7 @@ import (
 	"github.com/stokehq/stoke/plan/seal"
 )
 
-// A plan file travels: it is an artefact of a pipeline, a file in somebody's
+// A plan file travels: it is an artefact of a pipeline, a file in a user's
 // folder. What is sensitive in it is sealed with a key that does not travel
 // with it, and everything in it is signed with that key:
 //
@@ -26,14 +26,14 @@ import (
 //   - signed is the name and content of every entry, in order, so that nobody
 //     changes an operation or a module without the key.
 //
-// The key is a text that somebody chose (stretched, as it may be weak) or 32
+// The key is a text that a user chose (stretched, as it may be weak) or 32
 // random bytes. Every file has a salt of its own. A plan that holds nothing
 // sensitive and was made without a key is neither sealed nor signed.
 //
-// Who applies a plan without its key gives the sensitive variables again. They
-// are compared by a digest, which is stretched too and made of all of them
-// together: a short one cannot be guessed without guessing the long ones at
-// the same time. What the digest cannot tell is which of them differs.
+// To apply a plan without its key, the user gives the sensitive variables
+// again. They are compared by a digest, which is stretched too and made of all
+// of them together: a short one cannot be guessed without guessing the long
+// ones at the same time. The digest cannot tell which of them differs.
 
 // Key seals a plan file and opens it again.
 type Key struct {
@@ -53,15 +53,15 @@ func (k *Key) box(salt []byte) (*seal.Box, error) {
 	return seal.New(secret, salt, "plan")
 }
 
-// ErrKey says that a plan file was sealed with another key.
+// ErrKey: a plan file was sealed with another key.
 var ErrKey = errors.New("the plan was sealed with another key")
 
-// fileSeal says how a file is sealed.
+// fileSeal has the salts and the digest of a sealed file.
 type fileSeal struct {
 	Text  bool   `json:"text,omitempty"` // the key is a text, not random bytes
 	Salt  []byte `json:"salt"`
 	Check []byte `json:"check"` // tells a wrong key from a file that was changed
-	// Digest is that of all sensitive variables, salted with DigestSalt; nil
+	// Digest is the digest of all sensitive variables, salted with DigestSalt; nil
 	// where there are none.
 	Digest     []byte `json:"digest,omitempty"`
 	DigestSalt []byte `json:"digest_salt,omitempty"`
@@ -88,7 +88,7 @@ func newSeal(key *Key, p *Plan) (*fileSeal, *seal.Box, error) {
 	return s, box, nil
 }
 
-// open finds the box of a file; nil where the key at hand is none for it.
+// open finds the box of a file; nil means that the given key does not open it.
 func (s *fileSeal) open(key *Key) (*seal.Box, error) {
 	if key == nil || s.Text != (key.Text != nil) {
 		return nil, nil
@@ -125,13 +125,13 @@ func digestOf(names []string, values map[string]cty.Value, salt []byte) ([]byte,
 	return seal.Digest(text, salt)
 }
 
-// secrets seals what is sensitive of a record; place says which one it is.
+// secrets seals what is sensitive of a record; place identifies the record.
 func (e *encoder) secrets(s *fileSecrets, place string) []byte {
 	if s.empty() {
 		return nil
 	}
 	if e.box == nil {
-		e.fail(fmt.Errorf("%s holds sensitive values, and there is no key to seal them with", place))
+		e.fail(fmt.Errorf("%s holds sensitive values, and a key to seal them with is missing", place))
 		return nil
 	}
 	text, err := json.Marshal(s)

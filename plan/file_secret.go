@@ -7,7 +7,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// fileSecrets is what is sensitive of one record. It is sealed as a whole;
+// fileSecrets has the sensitive values of one record. It is sealed as a whole;
 // in the record itself its places are unknown.
 type fileSecrets struct {
 	Before       [][]byte `json:"before,omitempty"` // in the order of redact.Cut
@@ -21,8 +21,8 @@ func (s *fileSecrets) empty() bool {
 	return len(s.Before)+len(s.After)+len(s.Config)+len(s.Private)+len(s.PriorPrivate) == 0
 }
 
-// placesOf are the places of a change that no file may show: what the
-// configuration or the schema marks, and what is only ever written.
+// placesOf returns the places of a change that must not be readable in a file:
+// sensitive by the configuration or the schema, or write-only.
 func placesOf(known redact.Places, c *Change) []cty.Path {
 	var b *providers.Block
 	if c.Schema != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// removals are the removed blocks of all modules, by what they name, instance
-// keys left out.
+// removals are the removed blocks of all modules, by their targets without
+// instance keys.
 type removals map[string]*modules.Removed
 
 // collectRemovals gathers the removed blocks, and reports those about what is
@@ -50,8 +50,8 @@ func (p *planner) collectRemovals(t *eval.Task) removals {
 	return found
 }
 
-// spares reports whether a block says that the resource's objects are not to
-// be destroyed. The most particular block decides.
+// spares reports whether a block keeps the resource's objects from being
+// destroyed. The most particular block decides.
 func (r removals) spares(res address.Resource) bool {
 	if len(r) == 0 {
 		return false
@@ -64,9 +64,9 @@ func (r removals) spares(res address.Resource) bool {
 	return false
 }
 
-// letGo plans to forget an object. Its provider is asked for nothing but the
-// form that the object has today.
-func (p *planner) letGo(t *eval.Task, d doomed) {
+// letGo plans to forget an object. Its provider is only called to upgrade the
+// object to the present schema.
+func (p *planner) letGo(t *eval.Task, d removedObject) {
 	if p.req.Mode == RefreshOnly {
 		return
 	}
@@ -103,7 +103,7 @@ func noSuchType(a address.Instance, source string) *hcl.Diagnostic {
 	}
 }
 
-// forgotten warns of objects that nobody looks after any more.
+// forgotten warns of objects that stoke no longer manages.
 func forgotten(result *Plan) hcl.Diagnostics {
 	var lines []string
 	for _, c := range result.Changes {

@@ -15,8 +15,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// generation is configuration that was written for imported objects which had
-// none, and what is known of them.
+// generation is configuration that was written for imported objects without
+// one.
 type generation struct {
 	found  map[address.Instance]object
 	config map[address.Resource]Generated
@@ -50,8 +50,8 @@ func generate(ctx context.Context, r *Request) (*generation, hcl.Diagnostics) {
 	return g, append(diags, more...)
 }
 
-// generatedName is the name of the file among the module's own, wherever it
-// is going to be written.
+// generatedName is the name of the generated file among the module's files,
+// wherever it will be written.
 func generatedName(dir, path string) string {
 	name := filepath.Base(path)
 	if !strings.HasSuffix(name, ".tf") {

@@ -36,7 +36,7 @@ func writeBody(body *hclwrite.Body, schema *providers.Block, v cty.Value, top bo
 			continue
 		}
 		if top && name == "id" && attr.Computed {
-			continue // older kits declare it so, and nobody may set it
+			continue // older plugin kits declare it so, although it cannot be set
 		}
 		value := v.GetAttr(name)
 		switch {

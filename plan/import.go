@@ -78,8 +78,7 @@ func validateImports(t *eval.Task, ev *eval.Evaluator) {
 	}
 }
 
-// takeIn looks an object up that is to be managed from now on, and makes it
-// the draft's prior object.
+// takeIn imports an object and makes it the draft's prior object.
 func (d *draft) takeIn(ctx context.Context) (sensitive []cty.Path, id string, ok bool) {
 	p := d.p
 	target, ok := p.importing(d.t, d.inst.Addr)
@@ -178,7 +177,8 @@ func (p *planner) lookUp(ctx context.Context, t *eval.Task, addr address.Instanc
 			return object{}, false
 		}
 		if resp.State.IsNull() {
-			return fail("Object to import does not exist", "Nothing is there under the id %q. An import takes in what exists; without it, %s is made anew. Check the id, and whether the provider looks in the right place (account, region, project).", id, addr)
+			return fail("Object to import does not exist", "Nothing is there under the id %q. An import takes in what exists; "+
+				"without it, %s is recreated. Check the id, and whether the provider looks in the right place (account, region, project).", id, addr)
 		}
 		value, private = resp.State, resp.Private
 	}
@@ -213,19 +213,20 @@ func (p *planner) unwantedImports(t *eval.Task) {
 func notConfigured(addr address.Instance, at *hcl.Range, declared bool) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Import target is not configured", Subject: at,
-		Detail: fmt.Sprintf("There is no configuration for %s. Every imported object needs its resource block.", addr),
+		Detail: fmt.Sprintf("The configuration does not have %s. Every imported object needs its resource block.", addr),
 	}
 	switch {
 	case declared:
-		d.Detail = fmt.Sprintf("The configuration has the resource, but no instance %s: its count or for_each, or that of a module, does not cover it.", addr)
+		d.Detail = fmt.Sprintf("The configuration has the resource, but no instance %s: its count or for_each, or the "+
+			"one of a module, does not cover it.", addr)
 	case addr.Module == "" && addr.Key.IsZero():
 		d.Detail += " Write it, or have it written:\n\n  stoke plan -generate-config-out=generated.tf"
 	}
 	return d
 }
 
-// finishImports gives what is stored of imported objects the dependencies
-// that the configuration has by now.
+// finishImports stores imported objects with the present dependencies of the
+// configuration.
 func (p *planner) finishImports(result *Plan) {
 	for addr, stored := range p.imports.stored {
 		it := p.items[addr]

@@ -34,7 +34,7 @@ func (p *planner) importOne(ctx context.Context, t *eval.Task, addr address.Inst
 	fail := func(summary, format string, args ...any) {
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...)})
 	}
-	if !vacant(p.prior, addr) {
+	if !isVacant(p.prior, addr) {
 		fail("Resource already managed", "The state has an object at %s. To import another one there, take that one out first, with \"stoke state rm '%s'\".", addr, addr)
 		return nil
 	}
@@ -94,7 +94,8 @@ func configOf(ev *eval.Evaluator, t *eval.Task, inst *eval.Instance) cty.Value {
 	return withoutSecrets(value, marked)
 }
 
-// unconfigured says why there is no place for an object, and how to make one.
+// unconfigured reports an import target without a resource block, and how to
+// write one.
 func (p *planner) unconfigured(addr address.Instance) *hcl.Diagnostic {
 	if m := moduleOf(p.req.Root, addr.Module); m == nil {
 		return &hcl.Diagnostic{
@@ -104,7 +105,7 @@ func (p *planner) unconfigured(addr address.Instance) *hcl.Diagnostic {
 	}
 	d := notConfigured(addr, nil, p.ev.Declared(addr.Resource) != nil)
 	if p.ev.Declared(addr.Resource) == nil {
-		d.Detail = fmt.Sprintf("There is no configuration for %s. Write its resource block first, such as:\n\n  resource %q %q {\n    # arguments\n  }", addr, addr.Type, addr.Name)
+		d.Detail = fmt.Sprintf("The configuration does not have %s. Write its resource block first, such as:\n\n  resource %q %q {\n    # arguments\n  }", addr, addr.Type, addr.Name)
 	}
 	return d
 }

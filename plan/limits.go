@@ -11,9 +11,9 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Limits says how many operations may be under way at the same time, by the
-// name of a type of resource, of a provider ("metal" or "stokehq/metal"), or
-// PerHost. It overrules what the providers say themselves.
+// Limits is the number of operations that may be in progress at the same time,
+// by the name of a type of resource, of a provider ("metal" or
+// "stokehq/metal"), or PerHost. It overrules what the providers say themselves.
 type Limits map[string]int
 
 // PerHost names the limit for each machine.
@@ -25,9 +25,9 @@ type Slot struct {
 	Most int
 }
 
-// Slots returns the limits that an operation falls under, in the order in
-// which their places are taken: whoever has one waits for later ones only, so
-// that nobody waits in a circle. The object is asked for where it is needed.
+// Slots returns the limits that an operation falls under, in the order in which
+// their slots are acquired: all operations use the same order, which rules out
+// a deadlock. object is called only where a limit needs it.
 func (l Limits) Slots(c providers.Catalogue, provider string, addr address.Instance, object func() cty.Value) []Slot {
 	source, _, ok := eval.ParseProviderAddr(provider)
 	if !ok {

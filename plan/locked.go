@@ -24,7 +24,7 @@ type Locked struct {
 	files        map[string]sealedFile
 }
 
-// gap is a change of which something is sealed.
+// gap is a change with sealed parts.
 type gap struct {
 	change         *Change
 	refreshed      bool
@@ -61,8 +61,8 @@ func (p *Plan) HoldsSecrets() bool {
 	return slices.ContainsFunc(p.Outputs, func(o *OutputChange) bool { return o.Sensitive || o.BeforeSensitive })
 }
 
-// Supply gives a locked plan its sensitive variables again. They must be those
-// that it was made with.
+// Supply gives a locked plan its sensitive variables again. They must have the
+// values that it was made with.
 func (p *Plan) Supply(values map[string]cty.Value) error {
 	l := p.Locked
 	if l == nil || len(l.Variables) == 0 {
@@ -81,7 +81,8 @@ func (p *Plan) Supply(values map[string]cty.Value) error {
 		if len(l.Variables) == 1 {
 			return fmt.Errorf("the variable %q has another value than the plan was made with", l.Variables[0])
 		}
-		return fmt.Errorf("the variables %s are not all as they were when the plan was made (which of them differs cannot be told)", quotedList(l.Variables))
+		return fmt.Errorf("some of the variables %s have other values than when the plan was made (stoke cannot see "+
+			"which)", quotedList(l.Variables))
 	}
 	for _, name := range l.Variables {
 		p.Variables[name] = values[name]
@@ -103,10 +104,10 @@ func quotedList(names []string) string {
 	return text
 }
 
-// Recover fills in what is sealed in a locked plan: what was there before
-// comes from the state, which must be the one that the plan was made from,
-// and what is going to be there is left to apply, which asks providers again.
-// An error names what only the key can open. The plan must be bound.
+// Recover fills in the sealed values of a locked plan. Prior values are read
+// from the state, which must be the state that the plan was made from; planned
+// values are left to apply, which asks the providers again. An error names what
+// only the key can open. The plan must be bound.
 func (p *Plan) Recover(s *state.State) error {
 	if p.Locked == nil {
 		return nil

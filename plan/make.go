@@ -39,17 +39,17 @@ type Request struct {
 	Limits         Limits
 	Workspace      string
 	Dir            string
-	// GenerateTo names the file that configuration for imported objects which
-	// have none is to be written to; "": it is not written.
+	// GenerateTo names the file for the configuration of imported objects without
+	// one; "": it is not written.
 	GenerateTo string
 
 	Listen   Listener        // nil: nobody
 	Stopping <-chan struct{} // nil: never
 }
 
-// Make reads what is there, compares it with what the configuration wants and
-// plans the difference. When the diagnostics hold errors, the plan is what
-// could be told and must not be applied.
+// Make reads the objects, compares them with the configuration and plans the
+// difference. When the diagnostics hold errors, the plan is partial and must
+// not be applied.
 func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 	if r.GenerateTo == "" || r.Mode != Normal {
 		return makePlan(ctx, r, &generation{})
@@ -83,7 +83,7 @@ func makeOnce(ctx context.Context, r Request, g *generation, reads *reads) (*pla
 	p.reads = reads
 	defer p.ev.Close()
 	defer p.watchCancel(ctx)()
-	if diags = append(diags, p.strange()...); diags.HasErrors() {
+	if diags = append(diags, p.checkProviders()...); diags.HasErrors() {
 		return p, &Plan{Mode: r.Mode}, diags
 	}
 	if diags = append(diags, p.relocate()...); diags.HasErrors() {
@@ -165,11 +165,11 @@ type planner struct {
 	want      *wantedSet                // nil before orphans are looked for
 	related   *dependencies             // nil before the plan is put together
 
-	// closed keeps what nobody targeted from being planned; it is set between
+	// closed rejects the planning of untargeted resources; it is set between
 	// evaluations.
 	closed bool
 	reads  *reads // nil: everything is read, once
-	unseen int    // objects that nobody could look at
+	unseen int    // objects that could not be read
 	unread int    // objects that were not read, because reads leaves them out
 }
 

@@ -96,7 +96,7 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 		return cty.DynamicVal, false
 	}
 	if _, secret := contract.WithoutWriteOnly(d.ty.Schema.Block, d.config); d.config.IsWhollyKnown() && !secret {
-		c.Config = d.config // what is write-only goes into no plan: the apply evaluates it again
+		c.Config = d.config // a write-only value must not be in a plan: the apply evaluates it again
 	}
 	value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
 	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
@@ -110,8 +110,8 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	return value, true
 }
 
-// begin looks at the object that is there, or is to be taken in, and starts
-// the change from it.
+// begin reads the existing object, or imports one, and starts the change from
+// it.
 func (d *draft) begin(ctx context.Context) bool {
 	addr := d.inst.Addr
 	stored := d.p.prior.Current(addr)
@@ -217,7 +217,7 @@ func (d *draft) validate(ctx context.Context) bool {
 	return d.said(diags)
 }
 
-// said reports what the provider says and returns whether it is no error.
+// said reports the provider's diagnostics and returns whether none is an error.
 func (d *draft) said(diags providers.Diagnostics) bool {
 	if len(diags) == 0 {
 		return true
@@ -232,7 +232,7 @@ func (p *planner) call(ctx context.Context, addr address.Instance) context.Conte
 	return p.callNoting(ctx, addr, p.note)
 }
 
-// callNoting is call for somebody who keeps the notes.
+// callNoting is call with a receiver of notes.
 func (p *planner) callNoting(ctx context.Context, addr address.Instance, note func(providers.Note)) context.Context {
 	name := addr.String()
 	return providers.WithCall(ctx, &providers.Call{
@@ -268,10 +268,10 @@ func (d *draft) plan(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	reason := d.goes(triggered)
+	reason := d.forcedReason(triggered)
 	resp, proposed := d.request(ctx, d.before, config, d.private)
 	if reason != NoReason && resp.Diagnostics.HasErrors() {
-		return d.anew(ctx, reason) // a change that is refused is none of an object that goes
+		return d.planReplacement(ctx, reason) // the rejected update does not matter if the object is replaced
 	}
 	planned, ok := d.accept(resp, d.before, proposed, config)
 	if !ok {
@@ -286,14 +286,14 @@ func (d *draft) plan(ctx context.Context) bool {
 		d.sensitive()
 		return true
 	}
-	if !d.tainted { // such an object goes whatever changes
+	if !d.tainted { // a tainted object is replaced in any case
 		c.Replace = contract.FilterReplace(resp.Replace, d.before, planned)
 	}
 	if reason == NoReason && len(c.Replace) > 0 {
 		reason = ReplaceCannotUpdate
 	}
 	if reason != NoReason {
-		return d.anew(ctx, reason)
+		return d.planReplacement(ctx, reason)
 	}
 	c.After, c.Legacy = planned, resp.Legacy
 	d.sensitive()
@@ -304,9 +304,9 @@ func (d *draft) plan(ctx context.Context) bool {
 	return true
 }
 
-// goes is why an object is replaced whatever its provider says: of several reasons,
-// the one that Terraform names.
-func (d *draft) goes(triggered bool) Reason {
+// forcedReason returns the reason why an object is replaced regardless of its provider; of
+// several reasons, the reason that Terraform reports.
+func (d *draft) forcedReason(triggered bool) Reason {
 	switch {
 	case d.before.IsNull():
 		return NoReason
@@ -320,11 +320,11 @@ func (d *draft) goes(triggered bool) Reason {
 	return NoReason
 }
 
-// anew plans another object in place of the one that is there.
-func (d *draft) anew(ctx context.Context, reason Reason) bool {
+// planReplacement plans a new object that replaces the existing one.
+func (d *draft) planReplacement(ctx context.Context, reason Reason) bool {
 	c := d.change
 	c.Action, c.Reason = DeleteThenCreate, reason // the order is settled once all dependents are known
-	// Changes are ignored of the object that goes: the new one is as configured.
+	// Ignored changes concern the old object: the new one is as configured.
 	call := *providers.CallFrom(ctx)
 	call.Replaces = d.before
 	none := cty.NullVal(d.ty.Implied)
@@ -354,7 +354,8 @@ func (d *draft) request(ctx context.Context, prior, config cty.Value, private []
 	return resp, proposed
 }
 
-// accept says what the provider has to say, and holds its answer against the rules.
+// accept reports the provider's diagnostics, and checks its answer against the
+// rules.
 func (d *draft) accept(resp providers.PlanResponse, prior, proposed, config cty.Value) (cty.Value, bool) {
 	block := d.ty.Schema.Block
 	if !d.said(resp.Diagnostics) {
@@ -378,8 +379,8 @@ func (d *draft) accept(resp providers.PlanResponse, prior, proposed, config cty.
 	return d.ty.Share(resp.Planned), len(errs) == 0
 }
 
-// slow says so when planning an object takes longer than a moment: a provider
-// may look at a machine meanwhile. What it returns is called at the end.
+// slow sends an event when planning an object takes longer than a moment: a
+// provider may be observing a machine. The caller calls over at the end.
 func (p *planner) slow(addr address.Instance) (over func()) {
 	const moment = time.Second
 	began, said := time.Now(), make(chan struct{})
@@ -407,8 +408,8 @@ func (d *draft) sensitive() {
 	d.change.AfterSensitive = paths
 }
 
-// stored are the paths to what is stored: whether a write-only argument is
-// sensitive makes no difference to an object that does not have it.
+// stored returns the paths that exist in stored objects: whether a write-only
+// argument is sensitive makes no difference to an object that does not have it.
 func (d *draft) stored(paths []cty.Path) []cty.Path {
 	return slices.DeleteFunc(slices.Clone(paths), func(p cty.Path) bool { return contract.IsWriteOnly(d.ty.Schema.Block, p) })
 }

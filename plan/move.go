@@ -13,8 +13,7 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// Move says that the object that the state has at one address is at another
-// from now on.
+// Move is a change of an object's address in the state.
 type Move struct {
 	From, To address.Instance
 }
@@ -73,7 +72,7 @@ func someOf(lines []string, sep string) string {
 	return strings.Join(lines, sep)
 }
 
-// relocation finds out where the objects of a state belong by now.
+// relocation finds the present addresses of the state's objects.
 type relocation struct {
 	state      *state.State
 	root       *modules.Module
@@ -165,7 +164,7 @@ func (r *relocation) followOne(from address.Instance) {
 		}
 		next := s.apply(at)
 		to := next.instance()
-		if !vacant(r.state, to) {
+		if !isVacant(r.state, to) {
 			r.blocked = append(r.blocked, Move{from, to})
 			break
 		}
@@ -194,8 +193,8 @@ func (r *relocation) settle(from, to address.Instance) {
 	r.moves = append(r.moves, Move{from, to})
 }
 
-// vacant reports whether the state has nothing at an address.
-func vacant(st *state.State, a address.Instance) bool {
+// isVacant reports whether the state has nothing at an address.
+func isVacant(st *state.State, a address.Instance) bool {
 	return st.Current(a) == nil && len(st.Deposed(a)) == 0
 }
 
@@ -236,7 +235,7 @@ func (r *relocation) imply() {
 		if decl.Count != nil {
 			from, to = to, from
 		}
-		if vacant(r.state, from) || !vacant(r.state, to) || r.touched[from] || r.taken[to] {
+		if isVacant(r.state, from) || !isVacant(r.state, to) || r.touched[from] || r.taken[to] {
 			continue
 		}
 		r.settle(from, to)
@@ -255,7 +254,7 @@ func moduleOf(root *modules.Module, addr address.Module) *modules.Module {
 	return m
 }
 
-// warnings tells of objects that could not move.
+// warnings reports objects that could not move.
 func (r *relocation) warnings() hcl.Diagnostics {
 	if len(r.blocked) == 0 {
 		return nil
@@ -266,7 +265,8 @@ func (r *relocation) warnings() hcl.Diagnostics {
 	}
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagWarning, Summary: "Objects could not move",
-		Detail: fmt.Sprintf("The configuration says that these objects have moved, but others are at the new addresses already:\n%s\n\nThe plan treats them as what they are by their present addresses, which may mean to destroy them. If that is not wanted, put them right with \"stoke state mv\" and plan again.", someOf(lines, "\n")),
+		Detail: fmt.Sprintf("The configuration moves these objects, but the new addresses already have "+
+			"others:\n%s\n\nThe plan uses their present addresses, which may mean to destroy them. If that is not wanted, put them right with \"stoke state mv\" and plan again.", someOf(lines, "\n")),
 	}}
 }
 
@@ -314,8 +314,7 @@ func (p *planner) moduleInstances(t *eval.Task) map[string][]*eval.Module {
 	return found
 }
 
-// onlyMoved returns what did not change but for its address, for plans that
-// only look.
+// onlyMoved returns the changes of only the address, for plans that only read.
 func (p *planner) onlyMoved() []*Change {
 	drifted := make(map[address.Instance]bool, len(p.drift))
 	for _, c := range p.drift {

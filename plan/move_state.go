@@ -8,9 +8,9 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// MovesTo says which objects of a state an order to move concerns, and where
-// each of them goes. All those addresses must be vacant in the target, which
-// may be another state. Errors say what does not fit.
+// MovesTo returns the objects of a state that a move concerns, each with its
+// new address. All those addresses must be vacant in the target, which may be
+// another state. Errors say what does not fit.
 func MovesTo(st *state.State, from, to address.Target, target *state.State) ([]Move, error) {
 	switch {
 	case from.String() == to.String() && st == target:
@@ -41,7 +41,7 @@ func MovesTo(st *state.State, from, to address.Target, target *state.State) ([]M
 		return nil, fmt.Errorf("there are objects at %s already", to)
 	}
 	for _, m := range moves {
-		if !vacant(target, m.To) {
+		if !isVacant(target, m.To) {
 			return nil, fmt.Errorf("there is an object at %s already", m.To)
 		}
 	}

@@ -60,8 +60,8 @@ func (o *ordering) add(kind OpKind, change int) int32 {
 	return int32(len(o.ops) - 1)
 }
 
-// create makes one operation for whatever is to be done, and the barriers
-// that stand for all puts and all deletions of a resource.
+// create makes the operations, and the barriers for all puts and all deletions
+// of a resource.
 func (o *ordering) create() {
 	barrier := func(into map[string]int32, name string, op int32) {
 		b, ok := into[name]
@@ -117,7 +117,7 @@ func (o *ordering) afterReads() {
 	}
 }
 
-// ready is the operation after which a node's value is there, or -1.
+// ready returns the operation that makes a node's value available, or -1.
 func (o *ordering) ready(n *eval.Node) int32 {
 	if op, ok := o.nodes[n]; ok {
 		return op

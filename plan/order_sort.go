@@ -2,15 +2,15 @@ package plan
 
 import "slices"
 
-// preference is an operation that comes after another one where it can: the
-// deletion of an object after the update of a user that no longer reads it. It
-// gives way where the update waits for that very deletion.
+// preference orders an operation after another one where possible: the deletion
+// of an object after the update of a user that no longer reads it. It gives way
+// where the update waits for that very deletion.
 type preference struct{ op, after int32 }
 
-// sorted puts operations into an order in which each comes after what it waits
-// for, keeping the given order where that leaves a choice, and honours all
-// preferences that leave such an order. What cannot be ordered is returned as
-// stuck.
+// sorted returns the operations in an order in which each follows the
+// operations that it waits for. It keeps the given order where that leaves a
+// choice, and honours all preferences that leave such an order. stuck are the
+// operations of a circle.
 func sorted(ops []Op, rather []preference) (result []Op, stuck []int32) {
 	preferred := make([]int, len(ops)) // how many of an operation's waits are preferences
 	for _, r := range rather {
@@ -30,8 +30,8 @@ func sorted(ops []Op, rather []preference) (result []Op, stuck []int32) {
 }
 
 // honour adds to what operations wait for those preferences that close no ring.
-// Where one with a barrier would, some of what that stands for may come first
-// all the same.
+// Where a preference with a barrier would close one, some operations of the
+// barrier may still come first.
 func honour(ops []Op, rather []preference) {
 	h := &honouring{ops: ops, heads: make([][]int32, len(ops))}
 	preferred := make([][]int32, len(ops))
@@ -44,7 +44,7 @@ func honour(ops []Op, rather []preference) {
 			h.heads[before] = append(h.heads[before], int32(i))
 		}
 	}
-	groups := map[int32][]int32{} // by what is to come first: the operations that prefer that
+	groups := map[int32][]int32{} // by the operation that is preferred first: the operations that prefer it
 	var order []int32
 	for _, r := range rather {
 		if groups[r.after] == nil {
@@ -66,7 +66,7 @@ type honouring struct {
 // try makes each of some operations wait for each of others, but where that one
 // waits for it. It searches as often as the shorter of the two lists is long.
 func (h *honouring) try(ops, before []int32) {
-	refused := map[int32][]int32{} // by what cannot come first, where that is a barrier
+	refused := map[int32][]int32{} // by the operation that cannot be first, where that is a barrier
 	decide := func(op, first int32, ring bool) {
 		switch {
 		case !ring:
@@ -115,7 +115,7 @@ func (h *honouring) reach(from int32, edges func(int32) []int32) map[int32]bool 
 	return reached
 }
 
-// topological sorts operations by what they wait for.
+// topological sorts operations so that each follows those it waits for.
 func topological(ops []Op) (result []Op, stuck []int32) {
 	waiting := make([]int32, len(ops))
 	heads := make([][]int32, len(ops))

@@ -8,9 +8,9 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// users tells who uses what, so that nothing is destroyed under its users: by
-// the state, which knows what objects were made from, whatever the
-// configuration says by now. Names are those of resources, without keys.
+// users is the reverse dependency graph, so that an object is destroyed after
+// its users. It follows the state, which records the inputs of objects, and not
+// the configuration. Names are resource addresses without keys.
 type users struct {
 	of   map[string][]string
 	data map[string]bool
@@ -73,8 +73,8 @@ func (p *planner) findUsers() *users {
 	return u
 }
 
-// afterUsers makes every deletion wait until nobody uses the object any more:
-// users that go are gone, and users that stay have let go of it.
+// afterUsers makes every deletion wait for the users of the object: deleted
+// users are removed first, and remaining users are updated first.
 func (o *ordering) afterUsers() {
 	o.users = o.p.findUsers()
 	late := map[string]int32{} // by resource: the barrier before plain deletions
@@ -116,9 +116,8 @@ func (o *ordering) wait(op, before int32) {
 	}
 }
 
-// gone is the operation after which everything is deleted that is to be deleted
-// and uses a resource, or -1. A user of which nothing is deleted passes on who
-// uses it.
+// gone returns the operation that follows all deletions of users of a resource,
+// or -1. A user without deletions is replaced by its own users.
 func (o *ordering) gone(name string) int32 {
 	return o.passed(o.goneBefore, name, func(user string) (int32, bool) {
 		if op, ok := o.dels[user]; ok {
@@ -128,9 +127,9 @@ func (o *ordering) gone(name string) int32 {
 	})
 }
 
-// detached is the operation after which the users of a resource that stay are
-// brought up to date, or -1. Data sources and users of which nothing is left
-// pass on who uses them.
+// detached returns the operation that follows the updates of a resource's
+// remaining users, or -1. Data sources and users without a remaining object are
+// replaced by their own users.
 func (o *ordering) detached(name string) int32 {
 	return o.passed(o.detachedBefore, name, func(user string) (int32, bool) {
 		op, ok := o.puts[user]
@@ -166,7 +165,7 @@ func (o *ordering) passed(memo map[string]int32, name string, brings func(user s
 	return memo[name]
 }
 
-// join is one operation that stands for several, or -1 for none.
+// join returns one operation that represents several, or -1 for none.
 func (o *ordering) join(before []int32) int32 {
 	switch len(before) {
 	case 0:

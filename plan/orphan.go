@@ -13,8 +13,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// doomed is a stored object that goes.
-type doomed struct {
+// removedObject is a stored object that the plan removes.
+type removedObject struct {
 	addr    address.Instance
 	deposed string
 	object  *state.Object
@@ -22,8 +22,8 @@ type doomed struct {
 	spared  bool // it is forgotten, not destroyed
 }
 
-// orphans plans the end of whatever is stored but not wanted any more, and of
-// all deposed objects.
+// orphans plans the end of stored objects that are no longer wanted, and of all
+// deposed objects.
 func (p *planner) orphans(t *eval.Task) {
 	if p.ev.Failed() && p.req.Mode == RefreshOnly {
 		return
@@ -36,13 +36,13 @@ func (p *planner) orphans(t *eval.Task) {
 	wanted := p.wanted(t)
 	p.want = wanted
 	spared := p.spare()
-	var list []doomed
+	var list []removedObject
 	for _, addr := range stored {
 		if !p.contains(addr) || spared[addr] {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
-			list = append(list, doomed{addr, key, o, NoReason, removed.spares(addr.Resource)})
+			list = append(list, removedObject{addr, key, o, NoReason, removed.spares(addr.Resource)})
 		}
 		o := p.prior.Current(addr)
 		if o == nil {
@@ -53,7 +53,7 @@ func (p *planner) orphans(t *eval.Task) {
 			if _, moved := p.from[addr]; moved && (reason == DeleteNoResourceConfig || reason == DeleteNoModule) {
 				reason = DeleteNoMoveTarget
 			}
-			list = append(list, doomed{addr, "", o, reason, removed.spares(addr.Resource)})
+			list = append(list, removedObject{addr, "", o, reason, removed.spares(addr.Resource)})
 		}
 	}
 	p.remove(t, list)
@@ -62,16 +62,16 @@ func (p *planner) orphans(t *eval.Task) {
 // destroy plans the end of everything that is stored.
 func (p *planner) destroy(t *eval.Task) {
 	dependents, spared := p.dependents(), p.spare()
-	var list []doomed
+	var list []removedObject
 	for _, addr := range p.prior.Instances() {
 		if spared[addr] || !p.contains(addr) && !dependents[Keyless(addr.Resource)] {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
-			list = append(list, doomed{addr, key, o, NoReason, false})
+			list = append(list, removedObject{addr, key, o, NoReason, false})
 		}
 		if o := p.prior.Current(addr); o != nil {
-			list = append(list, doomed{addr, "", o, NoReason, false})
+			list = append(list, removedObject{addr, "", o, NoReason, false})
 		}
 	}
 	p.remove(t, list)
@@ -83,7 +83,7 @@ func (p *planner) dependents() map[string]bool {
 	if len(p.targets) == 0 {
 		return nil
 	}
-	users := map[string][]string{} // resource → those that depend on it
+	users := map[string][]string{} // resource → its users
 	var queue []string
 	for _, addr := range p.prior.Instances() {
 		name := Keyless(addr.Resource)
@@ -111,7 +111,7 @@ func (p *planner) dependents() map[string]bool {
 }
 
 // remove plans deletions, several at a time.
-func (p *planner) remove(t *eval.Task, list []doomed) {
+func (p *planner) remove(t *eval.Task, list []removedObject) {
 	t.Each(len(list), func(t *eval.Task, i int) {
 		d := list[i]
 		if p.stopped() || p.ctx.Err() != nil {
@@ -130,7 +130,7 @@ func (p *planner) remove(t *eval.Task, list []doomed) {
 }
 
 // forget drops a data source's stored result, which needs no operation.
-func (p *planner) forget(d doomed) {
+func (p *planner) forget(d removedObject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refreshed = append(p.refreshed, &Change{
@@ -139,7 +139,7 @@ func (p *planner) forget(d doomed) {
 	})
 }
 
-func (p *planner) removeOne(t *eval.Task, d doomed) {
+func (p *planner) removeOne(t *eval.Task, d removedObject) {
 	owner, ok := p.ev.ProviderAt(t, d.object.Provider, d.addr.String())
 	if !ok {
 		return
@@ -203,8 +203,8 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 }
 
 // protected reports, with a diagnostic, whether the configuration forbids the
-// object's end, or nobody can tell whether it does.
-func (p *planner) protected(t *eval.Task, d doomed) bool {
+// object's end, or whether that is not known.
+func (p *planner) protected(t *eval.Task, d removedObject) bool {
 	if d.deposed != "" {
 		return false
 	}
@@ -221,8 +221,8 @@ type wantedSet struct {
 	declared  func(address.Module) bool // whatever its keys
 	resources map[address.Resource]*eval.Resource
 	instances map[address.Instance]bool
-	undecided map[address.Resource]bool // their instances could not be told
-	calls     map[address.Module]bool   // module calls whose instances could not be told
+	undecided map[address.Resource]bool // their instances are not known
+	calls     map[address.Module]bool   // module calls with unknown instances
 }
 
 func (p *planner) wanted(t *eval.Task) *wantedSet {
@@ -255,8 +255,8 @@ func (p *planner) wanted(t *eval.Task) *wantedSet {
 	return w
 }
 
-// open reports whether the number of instances cannot be told, of the resource
-// or of a module around it.
+// open reports whether the number of instances is unknown, of the resource or
+// of a module around it.
 func (w *wantedSet) open(addr address.Instance) bool {
 	if w.undecided[addr.Resource] {
 		return true
@@ -274,7 +274,8 @@ func (w *wantedSet) open(addr address.Instance) bool {
 	return false
 }
 
-// missing says why a stored instance is not wanted any more, or that it is.
+// missing reports whether a stored instance is no longer in the configuration,
+// with the reason.
 func (w *wantedSet) missing(addr address.Instance) (Reason, bool) {
 	if w.instances[addr] || w.open(addr) {
 		return NoReason, false

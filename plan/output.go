@@ -7,8 +7,8 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// targetedOutputs looks at the outputs that rest on targets and on nothing
-// that the plan leaves out. What the others lack is no mistake.
+// targetedOutputs looks at the outputs that rest on targets and on nothing that
+// the plan leaves out. Unknown values of other outputs are not an error.
 func (p *planner) targetedOutputs() {
 	p.closed = true
 	defer func() { p.closed = false }()

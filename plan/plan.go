@@ -19,7 +19,7 @@ const (
 	RefreshOnly
 )
 
-// Action is what happens to one object.
+// Action is the planned change of one object.
 type Action uint8
 
 const (
@@ -30,14 +30,14 @@ const (
 	Delete
 	DeleteThenCreate
 	CreateThenDelete
-	Forget // it goes from the state, and stays as it is
+	Forget // removed from the state, and kept as it is
 )
 
-// Replaces reports whether the object is made anew.
+// Replaces reports whether the object is replaced.
 func (a Action) Replaces() bool { return a == DeleteThenCreate || a == CreateThenDelete }
 
-// Reason says why an action was chosen where that is not plain from the
-// values. The words are those of Terraform's plan JSON (action_reason).
+// Reason is why an action was chosen where the values do not show it. The words
+// come from Terraform's plan JSON (action_reason).
 type Reason string
 
 const (
@@ -64,7 +64,7 @@ type Change struct {
 	Deposed string // key of a deposed object, else ""
 	// Previous is where the object was before it moved; zero where it didn't.
 	Previous address.Instance
-	// Importing is the id by which the object is taken in; "" otherwise.
+	// Importing is the id of an imported object; "" otherwise.
 	Importing string
 	// Generated is the resource's configuration where it was written by the
 	// plan.
@@ -73,8 +73,8 @@ type Change struct {
 	Action    Action
 	Reason    Reason
 
-	// Before is the refreshed object (null when there is none), After what it
-	// will be: unknown where only apply can tell, null when it goes.
+	// Before is the refreshed object (null if there is none). After is the planned
+	// object: unknown where only apply can know it, null for a deletion.
 	Before, After                   cty.Value
 	BeforeSensitive, AfterSensitive []cty.Path
 	// Replace names the attributes that force a new object.
@@ -83,12 +83,12 @@ type Change struct {
 	Private []byte
 	// PriorPrivate is the stored object's.
 	PriorPrivate []byte
-	// PriorDependencies are those of the stored object.
+	// PriorDependencies are the dependencies of the stored object.
 	PriorDependencies []string
 
-	// Version is that of the stored object in a pinned plan, "" where there is
-	// none; Needed says of an unchanged one that a change reads it,
-	// Outdated that it is another one by now.
+	// Version is the version of the stored object in a pinned plan, "" if there is
+	// no object; Needed: unchanged, but read by a change. Outdated: the stored
+	// object has changed since planning.
 	Version          string
 	Needed, Outdated bool
 
@@ -96,11 +96,11 @@ type Change struct {
 	// not held against the plan.
 	Legacy bool
 
-	// Config is the configuration where it is wholly known; cty.NilVal says
-	// that apply has to evaluate it again.
+	// Config is the configuration where it is wholly known; with cty.NilVal, apply
+	// has to evaluate it again.
 	Config cty.Value
-	// CreateBeforeDestroy is what is written to the state, whether asked for
-	// or forced by a dependent.
+	// CreateBeforeDestroy is written to the state, whether set or forced by a
+	// dependent.
 	CreateBeforeDestroy bool
 	// Dependencies are written to the state: resource addresses without keys.
 	Dependencies []string
@@ -109,19 +109,19 @@ type Change struct {
 	Schema *providers.ResourceSchema
 }
 
-// OutputChange is what becomes of one root output.
+// OutputChange is the planned change of one root output.
 type OutputChange struct {
 	Name            string
 	Action          Action // NoOp, Create, Update or Delete
 	Before, After   cty.Value
 	BeforeSensitive bool
 	Sensitive       bool
-	// Deferred says that the value rests on something deferred: the output
-	// keeps the value that it has, if any.
+	// Deferred reports that the value depends on something deferred: the output
+	// keeps its value, if any.
 	Deferred bool
 }
 
-// OpKind says what an operation does.
+// OpKind is the kind of an operation.
 type OpKind uint8
 
 const (
@@ -148,8 +148,8 @@ type Op struct {
 	After  []int32 // operations that come before; all have smaller indices
 }
 
-// Plan is pure data: what will be done, in which order, what it rests on.
-// Views render it, a plan file holds it, run carries it out.
+// Plan is pure data: the changes, their order and their preconditions. Views
+// render it, a plan file holds it, run carries it out.
 type Plan struct {
 	Mode    Mode
 	Changes []*Change // in address order, unchanged objects included
@@ -162,8 +162,8 @@ type Plan struct {
 	Checks   []state.CheckResult // what became of conditions, as far as it is known
 	Warnings []Warning
 
-	// What the plan rests on. PinKey is that of the versions; nil where they
-	// cannot be told.
+	// What the plan rests on. PinKey is the key of the versions; nil if there are
+	// no versions.
 	PinKey    []byte
 	Lineage   string
 	Serial    uint64

@@ -31,7 +31,7 @@ type object struct {
 func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance, deposed string, stored *state.Object, owner *eval.Provider, ty *eval.Type) (object, bool) {
 	value, diags := Upgraded(ctx, owner.Server, addr.Type, stored, ty)
 	t.Report(diags...)
-	if diags.HasErrors() || !sound(t, owner, addr, ty.Implied, value) {
+	if diags.HasErrors() || !checkRead(t, owner, addr, ty.Implied, value) {
 		return object{}, false
 	}
 	o := object{value: value, private: stored.Private, sensitive: sensitiveIn(stored.Sensitive, ty, value)}
@@ -61,7 +61,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 	if o.deferred = deferredByProvider(resp.Deferred); o.deferred != "" {
 		return o, true
 	}
-	if !sound(t, owner, addr, ty.Implied, resp.State) {
+	if !checkRead(t, owner, addr, ty.Implied, resp.State) {
 		return object{}, false
 	}
 	resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
@@ -135,8 +135,7 @@ func sensitiveIn(stored []cty.Path, ty *eval.Type, v cty.Value) []cty.Path {
 	return paths
 }
 
-// Identity is the object's id attribute, for messages; NilVal where there is
-// none to show.
+// Identity is the object's id attribute, for messages; NilVal if it has none.
 func Identity(v cty.Value) cty.Value {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute("id") {
 		return cty.NilVal
@@ -182,7 +181,7 @@ func (p *planner) refreshOnly(ctx context.Context, t *eval.Task, inst *eval.Inst
 	}
 	value := lang.Marked{Sensitive: o.sensitive}.Apply(o.value)
 	if o.value.IsNull() {
-		value = cty.UnknownVal(ty.Implied) // it is gone; what refers to it keeps what it has
+		value = cty.UnknownVal(ty.Implied) // it is gone; users of a missing object keep their values
 	}
 	p.keep(inst, c, false, value)
 	return value, true

@@ -39,7 +39,7 @@ type readSource struct {
 	notes  []providers.Note
 }
 
-// notes are those of one call, which may make them from several goroutines.
+// notes are the notes of one call, which may make them from several goroutines.
 type notes struct {
 	mu   sync.Mutex
 	list []providers.Note
@@ -51,8 +51,8 @@ func (n *notes) add(note providers.Note) {
 	n.list = append(n.list, note)
 }
 
-// taken are the notes so far: one that comes after the call has returned is not
-// among them.
+// taken returns the notes so far. Notes that arrive after the call has returned
+// are left out.
 func (n *notes) taken() []providers.Note {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,8 +63,8 @@ func newReads() *reads {
 	return &reads{only: map[objectKey]bool{}, objects: map[objectKey]readObject{}, sources: map[address.Instance]readSource{}}
 }
 
-// object reads an object, unless it was read before or is not to be read. Notes
-// that the provider makes while it reads are given again with the answer.
+// object reads an object, unless it was read before or reads leaves it out.
+// Notes that the provider makes while it reads are given again with the answer.
 func (r *reads) object(key objectKey, note func(providers.Note), read func(note func(providers.Note)) providers.ReadResponse) (resp providers.ReadResponse, wanted bool) {
 	if r == nil {
 		return read(note), true

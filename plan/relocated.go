@@ -57,8 +57,9 @@ func Relocated(st *state.State, moves []Move) []state.Change {
 	return changes
 }
 
-// names says what resources are called after moves, as dependencies name
-// them. Objects share lists of dependencies, so that each is rewritten once.
+// names maps addresses to their values after moves, in the form of
+// dependencies. Objects share lists of dependencies, so that each is rewritten
+// once.
 type names struct {
 	to   map[string][]string // where all or some of the old name's objects are
 	memo map[*string][]string

@@ -21,6 +21,6 @@ func (p *planner) unreplaced(t *eval.Task, instances []*eval.Instance) {
 	}
 	t.Report(&hcl.Diagnostic{
 		Severity: hcl.DiagWarning, Summary: "Nothing replaced",
-		Detail: fmt.Sprintf("-replace=%s names no object, because those of this resource have keys. To replace one of them, name it with its key, such as %s.", bare, instances[0].Addr),
+		Detail: fmt.Sprintf("-replace=%s names no object, because the resource's objects have keys. To replace one of them, name it with its key, such as %s.", bare, instances[0].Addr),
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// RelatesOtherwise reports whether the state says something else about what an
-// object depends on, or which of two objects comes first when it is replaced.
-// Both decide on the order in which things go one day.
+// RelatesOtherwise reports whether the state has other dependencies for an
+// object, or another order of its replacement. Both affect the order of later
+// destructions.
 func (c *Change) RelatesOtherwise(stored *state.Object) bool {
 	return stored != nil && (!slices.Equal(stored.Dependencies, c.Dependencies) || stored.CreateBeforeDestroy != c.CreateBeforeDestroy)
 }

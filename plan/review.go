@@ -21,8 +21,8 @@ type refusal struct {
 	proposed cty.Value
 }
 
-// refuse keeps what the provider would not plan, for its review: what is wrong
-// between instances is to be told together with what is wrong with each.
+// refuse keeps an instance that its provider did not plan, so that the review
+// reports faults between instances together with the faults of each instance.
 func (p *planner) refuse(d *draft, proposed cty.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,9 +37,8 @@ type reviewed struct {
 	sources map[string]bool           // whose instances are among them, and who review
 }
 
-// review hands every linked-in provider that has one of them all planned
-// instances of such providers, and those that were not planned as they were
-// proposed.
+// review calls the review of each linked-in provider with all planned instances
+// of such providers, and with rejected instances as they were proposed.
 func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 	r := &reviewed{about: map[string]*eval.Instance{}, sources: map[string]bool{}}
 	add := func(c *Change, inst *eval.Instance) {

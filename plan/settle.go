@@ -16,8 +16,8 @@ import (
 )
 
 // Settle finds out what became of operations that were announced and never
-// reported, because their run was killed: by reading, never by guessing. What
-// it finds is recorded in the journal. It comes before every plan.
+// reported, because their run was killed: by reading, never by guessing. The
+// results are recorded in the journal. It comes before every plan.
 func Settle(ctx context.Context, r Request, j *state.Journal, intents []state.Intent) hcl.Diagnostics {
 	r.Mode = Destroy // provider configurations read the state
 	r.State = j.State()
@@ -50,7 +50,7 @@ func (p *planner) settle(t *eval.Task, j *state.Journal, in state.Intent) {
 	result, text, ok := state.Result{}, "", true
 	switch {
 	case rs.NoEffect:
-		text = "was not carried out" // it lives in the state alone, and the state does not have it
+		text = "was not carried out" // it exists only in the state, and the state does not have it
 	case in.Action == state.Create:
 		result, text, ok = p.settleCreate(t, owner, ty, in)
 	default:
@@ -67,8 +67,8 @@ func (p *planner) settle(t *eval.Task, j *state.Journal, in state.Intent) {
 	p.emit(Event{Kind: Settled, Addr: in.Address, Deposed: in.Deposed, Text: fmt.Sprintf("interrupted %s %s", in.Action, text)})
 }
 
-// settleCreate asks whether an announced object was made. Only one that
-// carries the operation's mark is taken over.
+// settleCreate asks whether an announced object was made. Only an object with
+// the operation's mark is adopted.
 func (p *planner) settleCreate(t *eval.Task, owner *eval.Provider, ty *eval.Type, in state.Intent) (state.Result, string, bool) {
 	if !owner.Schema.Marks {
 		t.Report(&hcl.Diagnostic{
@@ -142,16 +142,16 @@ func (p *planner) settleKnown(t *eval.Task, owner *eval.Provider, ty *eval.Type,
 	return state.Result{Changes: []state.Change{change}}, "was looked at; the object is there", true
 }
 
-// updatedMeta is what is known about an object after an update of which nobody
-// knows how far it came. Its values do not tell, either: an update may have done
-// a part of its work, or have changed nothing but what is sensitive.
+// updatedMeta returns the metadata of an object after an update with an unknown
+// result. The object's values do not tell, either: the update may have done a
+// part of its work, or have changed only sensitive values.
 //
 // So the object may hold old values and new ones, and is as sensitive as both
 // were; the next apply takes away what is too much. It may refer to what it
 // referred to and to what it was to refer to, and has to go before all of that.
 // The two together make no circle: what an update newly refers to is finished
-// before it begins. In which order a replacement goes is the configuration's
-// wish alone, as for an object that is not changed.
+// before it begins. The order of a replacement
+// comes from the configuration, as for an unchanged object.
 func updatedMeta(m state.Meta, in state.Intent) state.Meta {
 	for _, path := range in.Sensitive {
 		if !slices.ContainsFunc(m.Sensitive, path.Equals) {
@@ -173,7 +173,7 @@ func (p *planner) ask(t *eval.Task, owner *eval.Provider, in state.Intent, known
 	}, known.sensitive)
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, in.Address.String())...)
 	rs := owner.Schema.Resources[in.Address.Type]
-	if resp.Diagnostics.HasErrors() || !sound(t, owner, in.Address, owner.Type(rs).Implied, resp.State) {
+	if resp.Diagnostics.HasErrors() || !checkRead(t, owner, in.Address, owner.Type(rs).Implied, resp.State) {
 		return resp.State, resp.Private, false
 	}
 	resp.State, _ = contract.WithoutWriteOnly(rs.Block, resp.State)

@@ -14,11 +14,11 @@ import (
 
 // A saved plan is stale when something that it rests on has moved since: an
 // object that it changes, one that a change or a changed output reads, such an
-// output itself. What else has happened to the state is no obstacle: two plans
-// of disjoint parts can both be applied, in either order.
+// output itself. Other changes of the state do not matter: two plans of
+// disjoint parts can both be applied, in either order.
 //
-// To tell, the plan has a version of each stored object: a digest, keyed so
-// that nobody can guess secrets by it. Without the key nothing but the state's
+// For this the plan has a version of each stored object: a digest, keyed so that
+// it cannot be used to guess secrets. Without the key nothing but the state's
 // serial can be compared.
 
 // Pin notes which versions of the stored objects the plan rests on. The state
@@ -96,7 +96,8 @@ func (p *planner) needs(result *Plan) {
 	}
 }
 
-// Stale says why the plan cannot be applied to the state any more, or nil.
+// Stale returns the reason why the plan can no longer be applied to the state, or
+// nil.
 // Objects that have moved and that it does not rest on are marked so: the apply
 // takes them as they are.
 func (p *Plan) Stale(s *state.State) error {
@@ -107,7 +108,8 @@ func (p *Plan) Stale(s *state.State) error {
 	case same && s.Serial() == p.Serial && s.Seq() == 0:
 		return nil
 	case len(p.PinKey) == 0 && (s.Serial() != p.Serial || len(s.Instances()) > 0 && !same):
-		return fmt.Errorf("the state has changed since the plan was made (serial %d then, %d now), and without the plan's key nobody can tell whether that matters to it; make a new plan", p.Serial, s.Serial())
+		return fmt.Errorf("the state has changed since the plan was made (serial %d then, %d now), and without the "+
+			"plan's key stoke cannot tell whether that matters to it; make a new plan", p.Serial, s.Serial())
 	case len(p.PinKey) == 0:
 		return nil
 	}
@@ -116,8 +118,8 @@ func (p *Plan) Stale(s *state.State) error {
 	for _, m := range p.Moves {
 		switch {
 		case s.Current(m.From) == nil && len(s.Deposed(m.From)) == 0:
-			moved = append(moved, fmt.Sprintf("%s, which was to move to %s, is not there any more", m.From, m.To))
-		case !vacant(s, m.To):
+			moved = append(moved, fmt.Sprintf("%s, which was to move to %s, no longer exists", m.From, m.To))
+		case !isVacant(s, m.To):
 			moved = append(moved, fmt.Sprintf("there is an object at %s now, where %s was to move", m.To, m.From))
 		}
 	}
@@ -156,7 +158,7 @@ func (p *Plan) movedObjects(s *state.State) []string {
 		}
 		switch {
 		case o == nil:
-			name += " is not in the state any more"
+			name += " is no longer in the state"
 		case c.Version == "":
 			name += " has been created"
 		default:
@@ -193,7 +195,7 @@ func (p *Plan) newUsers(s *state.State) []string {
 		}
 		for _, dep := range o.Dependencies {
 			if going[dep] {
-				found = append(found, fmt.Sprintf("%s depends on %s, which is to be destroyed", addr, dep))
+				found = append(found, fmt.Sprintf("%s depends on %s, which would be destroyed", addr, dep))
 				break
 			}
 		}

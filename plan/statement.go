@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// statement is a moved block, as seen from the root module. Within the module
-// that it stands in, every instance of that module is meant.
+// statement is a moved block, as seen from the root module. It applies to every
+// instance of the module that contains it.
 type statement struct {
 	block    *modules.Moved
 	from, to pattern
@@ -128,9 +128,9 @@ func moduleAt(steps []address.Step) address.Module {
 	return m
 }
 
-// lookups are the names without keys under which blocks about an address are
-// found, the most particular first: the resource's, then those of the modules
-// around it from the inside out.
+// lookups returns the names without keys that index the blocks about an
+// address, the most specific first: the resource, then the modules around it
+// from the inside out.
 func lookups(steps []address.Step, r address.Resource) []string {
 	names := make([]string, 0, len(steps)+1)
 	var m address.Module
@@ -236,7 +236,8 @@ func (r *relocation) cycles() hcl.Diagnostics {
 			}
 			return hcl.Diagnostics{{
 				Severity: hcl.DiagError, Summary: "Moves lead in a circle", Subject: s.block.Range.Ptr(),
-				Detail: fmt.Sprintf("These blocks lead back to where they begin:\n%s\n\nRemove the one that is not true any more.", someOf(names, "\n")),
+				Detail: fmt.Sprintf("These blocks lead back to where they begin:\n%s\n\nRemove the block that no longer "+
+					"applies.", someOf(names, "\n")),
 			}}
 		}
 		for _, in := range line {

@@ -2,8 +2,7 @@ package plan
 
 import "github.com/hashicorp/hcl/v2"
 
-// Warning is what planning had to say beside the plan itself, for those who
-// read the plan later and elsewhere.
+// Warning is a warning of planning, kept in the plan for later readers.
 type Warning struct {
 	Summary string `json:"summary"`
 	Detail  string `json:"detail,omitempty"`

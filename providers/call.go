@@ -8,9 +8,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Call is what the engine tells a provider beyond Terraform's protocol, and
-// what it hears back. It rides in the context; a provider must work without
-// one, so CallFrom never returns nil.
+// Call carries what the engine passes to a provider beyond Terraform's
+// protocol, and its answers. It rides in the context; a provider must work
+// without one, so CallFrom never returns nil.
 type Call struct {
 	// Operation identifies the create that is announced in the journal. A
 	// provider stamps it on what it makes. Empty outside of Apply and of a
@@ -18,16 +18,16 @@ type Call struct {
 	Operation string
 	// Settling marks a Read that asks whether an announced create happened.
 	Settling bool
-	// Replaces is the object that the planned one is made anew in place of;
-	// cty.NilVal for none. Such a plan has no prior state, as that of a create.
+	// Replaces is the object that the planned one replaces; cty.NilVal for none.
+	// Such a plan has no prior state, like the plan of a create.
 	Replaces cty.Value
 	// Planned is the private data that the plan left for this Apply. Terraform's
 	// framework hands it to Update and Delete, and not to Create.
 	Planned []byte
 	// Address is the instance as people write it, for messages and notes.
 	Address string
-	// Stopping is closed by the first Ctrl-C: a call that only waits returns
-	// what it has, one that works finishes its step.
+	// Stopping is closed by the first Ctrl-C: a call that only waits returns its
+	// result so far, a working one finishes its step.
 	Stopping <-chan struct{}
 	// Progress, when not nil, hears of steps, percentages and log lines. It
 	// may be called from any goroutine and does not block for long.
@@ -62,7 +62,7 @@ const (
 	NoteDeletion   NoteKind = "deletion"   // an update deletes a part of its object; Number is 1 where it makes another in its place
 )
 
-// Note rides beside a planned change: views render notes and sum them up.
+// Note accompanies a planned change: views render notes and sum them up.
 type Note struct {
 	Address string // filled by the engine when empty
 	Path    cty.Path
@@ -86,14 +86,14 @@ func CallFrom(ctx context.Context) *Call {
 	return &Call{}
 }
 
-// Report passes a sign of life on, when somebody listens.
+// Report passes progress on, if there is a listener.
 func (c *Call) Report(p Progress) {
 	if c.Progress != nil {
 		c.Progress(p)
 	}
 }
 
-// AddNote passes a plan note on and reports whether somebody listens; a
+// AddNote passes a plan note on and reports whether there is a listener; a
 // provider that gets false says the same as a warning.
 func (c *Call) AddNote(n Note) bool {
 	if c.Note == nil {
@@ -103,7 +103,7 @@ func (c *Call) AddNote(n Note) bool {
 	return true
 }
 
-// KeepOnError marks the object as one that the next plan can finish.
+// KeepOnError marks the object as unfinished: the next plan can finish it.
 func (c *Call) KeepOnError() {
 	if c.Keep != nil {
 		c.Keep()

@@ -12,9 +12,9 @@ type Limits struct {
 	AtOnce     int
 	Operations int            // of the provider, whatever their types
 	Types      map[string]int // of one type of resource or data source
-	// PerHost is for those that work on the same machine, of whatever type:
-	// Host names it, "" where there is none or it cannot be told. The object is
-	// the configuration, or the stored object where that goes or is read.
+	// PerHost limits operations on the same machine, of whatever type: Host
+	// returns its name, "" if there is none or it is not known yet. The object is
+	// the configuration, or the stored object for a deletion or a read.
 	PerHost int
 	Host    func(typeName string, object cty.Value) string
 }

@@ -108,8 +108,8 @@ type ApplyRequest struct {
 // is not null is stored as tainted, unless Keep says that the next plan can
 // finish it by an update.
 //
-// Lost says that the call broke off (the provider crashed, or its process is
-// gone), so that nobody knows what came of it; there are errors then, and State
+// Lost reports that the call broke off (the provider crashed, or its process
+// has ended), so that its result is unknown; there are errors then, and State
 // is the prior object. The intent stays open and is settled by reading.
 type ApplyResponse struct {
 	State       cty.Value
@@ -151,7 +151,7 @@ type ReadDataRequest struct {
 }
 
 // ReadDataResponse holds a data source as it is now. Sensitive names values in
-// State that are so beside those that the schema names.
+// State that are sensitive in addition to the schema.
 type ReadDataResponse struct {
 	State       cty.Value
 	Sensitive   []cty.Path

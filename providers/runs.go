@@ -12,13 +12,13 @@ import (
 // ErrNoRun says that nothing is there of a run that the state has.
 var ErrNoRun = errors.New("there is nothing left of the run")
 
-// Runs is what a linked-in provider may offer beside Provider: some of its
-// objects stand for something that goes on by itself, such as a training.
+// Runs is an optional interface of linked-in providers: some of their objects
+// have a run behind them, such as a training.
 type Runs interface {
 	// Types lists the resource types whose objects are runs.
 	Types() []string
-	// Is tells, without asking anybody, whether something goes on behind an object
-	// of one of these types. Not every set of a cluster's objects has pods.
+	// Is reports, without a request, whether an object of one of these types has a
+	// run behind it. Not every set of a cluster's objects has pods.
 	Is(o RunObject) bool
 	// Run finds the run of an object: ErrNoRun where there is none. It changes
 	// nothing.

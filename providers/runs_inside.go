@@ -12,9 +12,8 @@ type RunNames interface {
 
 // RunExecutor is a Run in which commands can be run.
 type RunExecutor interface {
-	// Exec runs a command beside the processes of a role, "" for one that runs, and
-	// returns its exit code once it has ended. An error says that it could not be
-	// run, or that its end is not known.
+	// Exec runs a command in a running role ("" chooses one), and returns its exit
+	// code. An error says that it could not be run, or that its end is not known.
 	Exec(ctx context.Context, role string, command []string, s RunStreams) (code int, err error)
 }
 
@@ -22,9 +21,8 @@ type RunExecutor interface {
 type RunStreams struct {
 	In       io.Reader // nil: nothing, not even its end
 	Out, Err io.Writer
-	// Terminal says that the command gets a terminal: then what it writes comes
-	// through Out alone. Sizes are those of the terminal that it is shown on, the
-	// present one first.
+	// Terminal allocates a terminal; then all output is in Out. Sizes receives the
+	// sizes of the user's terminal, the present one first.
 	Terminal bool
 	Sizes    <-chan RunSize
 	// Chosen, when not nil, hears which role was taken where none was named and
@@ -37,9 +35,9 @@ type RunSize struct{ Columns, Rows uint16 }
 
 // RunForwarder is a Run whose ports can be had on this machine.
 type RunForwarder interface {
-	// Forward listens on loopback and passes every connection on to the ports of a
-	// role, "" for one that runs. It goes on until ctx is done, which is no error,
-	// or the role is not there any more.
+	// Forward listens on loopback and forwards every connection to the ports of a
+	// role ("" chooses a running one). It ends without an error when ctx is done,
+	// and with one when the role no longer exists.
 	Forward(ctx context.Context, role string, ports []RunPort, o RunForward) error
 }
 
@@ -52,10 +50,10 @@ type RunPort struct {
 // RunForward hears how forwarding goes; both are called from one goroutine at a
 // time.
 type RunForward struct {
-	// Ready hears to which role the ports lead, and which they are on this machine:
-	// at first, and whenever they lead to another role.
+	// Ready is called with the role of the ports and the local ports: at first, and
+	// whenever the role changes.
 	Ready func(role string, ports []RunPort)
-	// Trouble hears what went wrong though it goes on, such as that nothing listens
-	// on a port over there.
+	// Trouble is called with faults that do not end the forwarding, such as a
+	// remote port without a listener.
 	Trouble func(text string)
 }

@@ -20,8 +20,8 @@ type Schema struct {
 type ResourceSchema struct {
 	Version int64
 	Block   *Block
-	// NoEffect says that objects exist in state alone: nothing outside has to
-	// be found again after a crash.
+	// NoEffect: objects exist only in the state, so that a crash leaves nothing to
+	// find.
 	NoEffect bool
 	// Echoes are computed attributes that repeat what arguments say, by name with
 	// the names of these: such an attribute is sensitive where one of them is.

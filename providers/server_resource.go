@@ -85,7 +85,7 @@ func (x *exchange) null() cty.Value {
 	return cty.NullVal(x.ty)
 }
 
-// send makes the call unless an error came before it; nil says that there is
+// send makes the call unless an error came before it; nil means that there is
 // no answer.
 func send[Req, Resp any](ctx context.Context, x *exchange, f func(context.Context, *Req) (*Resp, error), req *Req) *Resp {
 	if x.failed() {

@@ -56,7 +56,8 @@ func addApply(s *session, f *planFlags, approved *bool, cmd *cobra.Command) {
 func noPlanOptions(cmd *cobra.Command) error {
 	for _, name := range []string{"target", "exclude", "drift", "replace", "destroy", "refresh-only"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() != f.DefValue { // what scripts repeat of the defaults does no harm
-			return &usageError{path: cmd.CommandPath(), err: fmt.Errorf("-%s has no place beside a saved plan, which holds what was given when it was made", name)}
+			return &usageError{path: cmd.CommandPath(), err: fmt.Errorf("-%s cannot be used with a saved plan, which "+
+				"holds the values that were given when it was made", name)}
 		}
 	}
 	return nil
@@ -69,7 +70,8 @@ func planAndApply(ctx context.Context, s *session, f *planFlags, approved bool) 
 		name = "Destroy"
 	}
 	if f.json && !approved {
-		s.complain(problem("Approval needed", "With -json nothing is asked: add -auto-approve, or apply a saved plan."))
+		s.complain(problem("Approval needed", "With -json stoke asks no questions: add -auto-approve, or apply a "+
+			"saved plan."))
 		return failed
 	}
 	if err := o.open(ctx, name); err != nil {
@@ -122,7 +124,8 @@ func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
 	}
 	if len(pl.Targets) > 0 {
 		o.s.complain(diagnostic(hcl.DiagWarning, "Applied changes may be incomplete",
-			"The plan covered a part of the configuration only, as -target asked for. Run \"stoke plan\" to see whether anything else is to be changed."))
+			"The plan covered a part of the configuration only, as -target asked for. Run \"stoke plan\" to see whether "+
+				"more changes are needed."))
 	}
 	if o.word(pl) != plan.Destroy && !o.rounds.more {
 		o.s.display().outputs(o.state.State().Outputs())

@@ -43,7 +43,7 @@ func understand(root *cobra.Command, args []string, getenv func(string) string) 
 		case "install-autocomplete", "uninstall-autocomplete":
 			line.install, _, _ = strings.Cut(name, "-")
 		default:
-			return line, fmt.Errorf("there is no global option -%s%s", name, suggest("-", name, []string{"chdir", "help", "version", "install-autocomplete", "uninstall-autocomplete"}))
+			return line, fmt.Errorf("-%s is not a global option%s", name, suggest("-", name, []string{"chdir", "help", "version", "install-autocomplete", "uninstall-autocomplete"}))
 		}
 	}
 	if len(args) == 0 {

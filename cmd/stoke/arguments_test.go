@@ -32,8 +32,8 @@ func TestUnderstand(t *testing.T) {
 		{args: "plna -x", want: "plna --x"},
 		{args: "__complete plan -", want: "__complete plan -"},
 		{args: "-chdir plan -", dir: "plan", want: "-"},
-		{args: "-bogus plan", err: "there is no global option -bogus"},
-		{args: "-chdri=x plan", err: `there is no global option -chdri. Did you mean "-chdir"?`},
+		{args: "-bogus plan", err: "-bogus is not a global option"},
+		{args: "-chdri=x plan", err: `-chdri is not a global option. Did you mean "-chdir"?`},
 		{args: "-chdir=", err: "the option -chdir needs a folder: -chdir=DIR"},
 		{
 			args: "plan -out=f",

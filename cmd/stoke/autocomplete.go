@@ -42,7 +42,7 @@ func (s *session) autocomplete(root *cobra.Command, install bool) error {
 	}
 	switch {
 	case !found && !there:
-		s.complain(problem("No shell found", "There is no .bashrc, no .zshrc and no .config/fish in %s. \"stoke completion -help\" shows how to load completion by hand.", home))
+		s.complain(problem("No shell found", "%s has no .bashrc, .zshrc or .config/fish. \"stoke completion -help\" shows how to load completion by hand.", home))
 		return failed
 	case install:
 		s.say("Completion is set up; start a new shell to use it.\n")

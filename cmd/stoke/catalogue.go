@@ -84,9 +84,9 @@ func schemaOf(ctx context.Context, c providers.Catalogue, source string) *provid
 	return schema
 }
 
-// numbered returns a provider's version where it has a number of its own, ""
+// ownVersion returns a provider's version where it has a number of its own, ""
 // where it is as old as stoke itself.
-func numbered(e providers.Entry) string {
+func ownVersion(e providers.Entry) string {
 	if _, err := goversion.NewVersion(e.Version); err != nil {
 		return ""
 	}

@@ -83,7 +83,8 @@ func (c *cliConfig) readFile(name, home string, named bool) hcl.Diagnostics {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return hcl.Diagnostics{diagnostic(hcl.DiagWarning, "CLI configuration cannot be read", "%s Stoke goes on without it.", asSentence(err.Error()))}
+		return hcl.Diagnostics{diagnostic(hcl.DiagWarning, "CLI configuration cannot be read", "%s Stoke continues "+
+			"without it.", asSentence(err.Error()))}
 	}
 	return c.read(name, text, home)
 }

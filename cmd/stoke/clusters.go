@@ -18,15 +18,15 @@ import (
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
 
-// cluster is the one that an object of the state is, or lies in.
+// cluster is the cluster that an object of the state is or belongs to.
 type cluster struct {
 	address address.Instance
 	connections.Connection
 	ssh connections.SSHSettings
 }
 
-// reached are the attributes of objects that lead to a cluster: a cluster's own,
-// and that of what lies in one.
+// reached are the attributes through which an object leads to a cluster: access
+// of a cluster, cluster of an object in one.
 var reached = []string{"access", "cluster"}
 
 // cluster finds the cluster of an object, or complains. What the provider's block
@@ -34,7 +34,7 @@ var reached = []string{"access", "cluster"}
 func (s *session) cluster(ctx context.Context, path, text string) (*cluster, error) {
 	a, err := address.ParseInstance(text)
 	if err != nil {
-		s.trouble(problem("Invalid address", "%q is no address of an object: %s.", text, err))
+		s.trouble(problem("Invalid address", "%q is not the address of an object: %s.", text, err))
 		return nil, failed
 	}
 	file, err := s.currentState(ctx, path)
@@ -51,7 +51,7 @@ func (s *session) cluster(ctx context.Context, path, text string) (*cluster, err
 	c := &cluster{address: a}
 	given, inCluster := connectionOf(v)
 	if !inCluster {
-		s.trouble(problem("No cluster", "%s is no cluster and lies in none. Name a cluster, or a resource of the provider kube.", a))
+		s.trouble(problem("No cluster", "%s is not a cluster and does not belong to one. Name a cluster, or a resource of the provider kube.", a))
 		return nil, failed
 	}
 	if given != nil {
@@ -109,7 +109,8 @@ func (s *session) configured(ctx context.Context, file *stateFile, o *state.Obje
 	switch {
 	case needed && (asked == nil || asked.Cluster() == nil):
 		s.trouble(diags...)
-		s.trouble(problem("No cluster", "%s names no cluster, and the block of its provider, which says where it lies, cannot be read in this folder or says nothing of it. Run this in the folder of its configuration.", c.address))
+		s.trouble(problem("No cluster", "%s does not name a cluster, and its provider block, which should, cannot be "+
+			"read in this folder or does not name one either. Run this in the folder of its configuration.", c.address))
 		return failed
 	case needed:
 		c.Connection = *asked.Cluster()

@@ -52,9 +52,9 @@ func (s *session) complete(root *cobra.Command, args []string) error {
 	return err
 }
 
-// singleDashes writes options as people do, those that need a value with their
-// equals sign alone and those that are on with the word that turns them off,
-// with the first sentence of what they are for.
+// singleDashes renders options in the usual form: an equals sign behind those
+// that need a value, =false behind those that are on by default, each with the
+// first sentence of its description.
 func singleDashes(answer string, flags *pflag.FlagSet) string {
 	lines := strings.Split(answer, "\n")
 	withValue := map[string]bool{}

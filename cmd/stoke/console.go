@@ -24,9 +24,9 @@ func consoleCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console [options]",
 		Short: "Try out expressions",
-		Long: `Evaluates expressions against the configuration and the state: what is typed at
-the prompt, or what comes through standard input. An expression ends with its
-line, or when its brackets are closed. The state is never changed.
+		Long: `Evaluates expressions against the configuration and the state: lines typed at the
+prompt, or the standard input. An expression ends with its line, or when its
+brackets are closed. The state is never changed.
 
 From a pipe, all expressions are evaluated and the last one's value is printed;
 the first error ends the command with exit code 1.`,

@@ -14,7 +14,7 @@ const commandsPage = moduleRoot + "docs/commands.md"
 
 const commandsHead = `# Commands
 
-What ` + "`-help`" + ` says about each command. This page is made of those texts: after a change of one, run
+The ` + "`-help`" + ` texts of all commands. This page is made of those texts: after a change of one, run
 ` + "`go test ./cmd/stoke -run TestDocsCommands -update`" + `.
 
 Options may have one dash or two. The global options stand before the command.

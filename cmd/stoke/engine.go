@@ -66,7 +66,7 @@ func (o *operation) make(ctx context.Context) (*plan.Plan, hcl.Diagnostics) {
 // apply carries a plan out.
 func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 	var report *run.Report
-	defer unread()()
+	defer ignoreSIGPIPE()()
 	return o.journalled(ctx, func(j *state.Journal) (hcl.Diagnostics, bool) {
 		listen := o.s.display().begin()
 		n, limits := o.atOnce()

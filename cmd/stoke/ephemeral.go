@@ -42,8 +42,8 @@ func (o *operation) ephemerals(root *modules.Module, pl *plan.Plan) (map[string]
 }
 
 // contradicted reports variables that -var and -var-file give another value
-// than the plan was made with. What a locked plan seals is told by its digest,
-// and what is ephemeral may be another value each time.
+// than the plan was made with. For the sealed values of a locked plan it
+// compares digests; ephemeral values may differ each time and are not compared.
 func (o *operation) contradicted(root *modules.Module, pl *plan.Plan) hcl.Diagnostics {
 	values, _, _ := modules.Values(root, modules.Inputs{Source: modules.OnDisk(), Flags: o.flags.variables, FlagsOnly: true}, o.s.files)
 	var diags hcl.Diagnostics

@@ -49,7 +49,8 @@ one: then keys such as Ctrl-C go to the command.`,
 		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The command cannot be run", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			in, ok := run.(providers.RunExecutor)
 			if !ok {
-				s.complain(problem("No place for commands", "%s runs as processes of a machine: log in there to run commands beside them.", args[0]))
+				s.complain(problem("No place for commands", "%s runs as processes of a machine: log in there to run other "+
+					"commands.", args[0]))
 				return failed
 			}
 			return s.exec(ctx, in, role, command, noTerminal, noInput)

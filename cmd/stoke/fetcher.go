@@ -28,8 +28,8 @@ func (s *session) fetcher() (*source.Fetcher, hcl.Diagnostics) {
 	return &source.Fetcher{HTTP: client, Environ: s.environ, Registry: registry}, diags
 }
 
-// count reads a number from the environment. What is none is as good as
-// nothing, as in Terraform.
+// count reads a number from the environment. A value that is not a number is
+// ignored, as in Terraform.
 func (s *session) count(name string) (int, bool) {
 	n, err := strconv.ParseUint(s.getenv(name), 10, 16)
 	return int(n), err == nil

@@ -54,14 +54,15 @@ func (f *planFlags) addPlan(flags *pflag.FlagSet, withModes bool) {
 		in(flags, planOptions, "destroy", "refresh-only")
 	}
 	f.scopeFlags.add(flags)
-	flags.StringArrayVar(&f.replace, "replace", nil, "Make the object at `ADDRESS` anew even if it could stay. May be given several times.")
+	flags.StringArrayVar(&f.replace, "replace", nil, "Recreate the object at `ADDRESS` even if it could stay. May be given several times.")
 	f.addVariables(flags)
 	in(flags, planOptions, "replace", "var", "var-file")
 }
 
 func (f *planFlags) addVariables(flags *pflag.FlagSet) {
 	flags.Var(&variableFlag{list: &f.variables}, "var", "Set an input variable of the root module: `'NAME=VALUE'`. May be given several times.")
-	flags.Var(&variableFlag{list: &f.variables, file: true}, "var-file", "Read variables from `FILE`, beside terraform.tfvars and *.auto.tfvars. May be given several times.")
+	flags.Var(&variableFlag{list: &f.variables, file: true}, "var-file", "Read variables from `FILE`, in addition "+
+		"to terraform.tfvars and *.auto.tfvars. May be given several times.")
 }
 
 // addRun defines the options of how a plan or an apply is carried out.
@@ -80,7 +81,8 @@ func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 
 func (l *lockFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.lock, "lock", true, "Do not lock the state. Dangerous when others may work on it.")
-	flags.DurationVar(&l.timeout, "lock-timeout", 0, "How long to wait for a lock that somebody holds: `DURATION`, such as 10s.")
+	flags.DurationVar(&l.timeout, "lock-timeout", 0, "How long to wait for the lock of another run: `DURATION`, "+
+		"such as 10s.")
 }
 
 func (s *session) addNoColor(flags *pflag.FlagSet) {

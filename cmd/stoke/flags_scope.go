@@ -47,7 +47,8 @@ func (f *scopeFlags) add(flags *pflag.FlagSet) {
 	f.refresh = refreshAll
 	flags.Var(&f.refresh, "refresh", "Which real objects to read first: `WHICH` is true (all), false (none: plan with what the state says) or changed (only what a change touches). The last two are faster, and may miss what changed outside.")
 	flags.Lookup("refresh").NoOptDefVal = string(refreshAll)
-	flags.StringArrayVar(&f.targets, "target", nil, "Plan only for the module, resource or object at `ADDRESS` and what it needs. May be given several times; for exceptions, not for every day.")
+	flags.StringArrayVar(&f.targets, "target", nil, "Plan only for the module, resource or object at `ADDRESS` and "+
+		"its dependencies. May be given several times; for exceptions, not for every day.")
 	flags.StringArrayVar(&f.excludes, "exclude", nil, "Leave out the module, resource or object at `ADDRESS` and what depends on it. May be given several times; not together with -target.")
 	flags.BoolVar(&f.drift, "drift", false, "Show everything that changed outside of Stoke, not only where it matters to the plan.")
 	in(flags, planOptions, "refresh", "target", "exclude", "drift")

@@ -16,11 +16,12 @@ func forceUnlockCommand(s *session) *cobra.Command {
 		Use:   "force-unlock [options] LOCK_ID",
 		Short: "Break the lock of a run that is dead",
 		Long: `Breaks the lock on the state of the selected workspace. Its ID is in the message
-that a locked state gives. Do it only when nobody is at work: two runs at a time
-harm each other. A local state's lock cannot be broken while its holder lives.
+that a locked state gives. Do it only when no other run is at work: two runs at a
+time harm each other. A local state's lock cannot be broken while its holder
+lives.
 
-Locks of stoke in buckets and Kubernetes are leases: those of dead runs are taken
-over without this command.`,
+Locks of stoke in buckets and Kubernetes are leases: a later run takes the lease
+of a dead run over without this command.`,
 		Args: exactly(1, "LOCK_ID"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Do not ask.")
@@ -39,7 +40,8 @@ func (s *session) forceUnlock(ctx context.Context, id string, force bool) error 
 	defer file.close()
 	if !force {
 		sure, err := s.confirm("Do you really want to force-unlock?",
-			"Stoke will break the lock on the state. This will allow others to run stoke\n  on it, although the one who holds the lock may still be at work.")
+			"Stoke will break the lock on the state. This allows others to run stoke on it, although the lock's holder "+
+				"may still be at work.")
 		if err != nil {
 			return err
 		}
@@ -56,7 +58,7 @@ func (s *session) forceUnlock(ctx context.Context, id string, force bool) error 
 		s.say("Stoke state has been successfully unlocked!\n\nThe state has been unlocked, and stoke commands should now be able to\nobtain a new lock on it.\n")
 		return nil
 	case errors.As(err, &none):
-		s.complain(problem("State is not locked", "Nobody holds a lock on %s.", none.Path))
+		s.complain(problem("State is not locked", "The lock of %s is free.", none.Path))
 	case errors.As(err, &other):
 		s.complain(problem("Lock has another ID", "The state is locked by %s. The ID given is %q.", other.Holder, id))
 	default:
@@ -65,8 +67,8 @@ func (s *session) forceUnlock(ctx context.Context, id string, force bool) error 
 	return failed
 }
 
-// confirm asks a question that only "yes" answers. It fails where nobody can
-// be asked.
+// confirm asks a question that only "yes" answers. It fails without a terminal
+// that can answer.
 func (s *session) confirm(question, explanation string) (bool, error) {
 	if !s.mayAsk(true) {
 		s.complain(problem("Approval needed", "%s Questions are turned off.", question))
@@ -76,7 +78,7 @@ func (s *session) confirm(question, explanation string) (bool, error) {
 	answer, err := s.answers.Line(s.signals.stopping)
 	s.say("\n")
 	if err == terminal.ErrNoAnswer {
-		s.complain(problem("Approval needed", "There is nobody to answer: the input has ended."))
+		s.complain(problem("Approval needed", "The input has ended without an answer."))
 		return false, failed
 	}
 	return err == nil && answer == "yes", nil

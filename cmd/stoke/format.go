@@ -74,7 +74,8 @@ func (f *formatter) targets(names []string) error {
 		case info.IsDir():
 			f.folder(name)
 		case !formattable(name):
-			f.fail("File cannot be formatted", "%s is none of the files that stoke fmt can format: they end in .tf, .tfvars, .tftest.hcl, .tfmock.hcl or .stoke.hcl.", name)
+			f.fail("File cannot be formatted", "%s is not a file that stoke fmt can format: they end in .tf, .tfvars, "+
+				".tftest.hcl, .tfmock.hcl or .stoke.hcl.", name)
 		default:
 			f.file(name)
 		}
@@ -144,7 +145,7 @@ const mostFormatted = 256 << 20
 
 func (f *formatter) file(name string) {
 	if info, err := os.Stat(name); err == nil && (!info.Mode().IsRegular() || info.Size() > mostFormatted) {
-		f.fail("File cannot be formatted", "%s is no regular file of a reasonable size.", name)
+		f.fail("File cannot be formatted", "%s is not a regular file of a reasonable size.", name)
 		return
 	}
 	src, err := os.ReadFile(name)

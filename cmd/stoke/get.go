@@ -18,10 +18,11 @@ func getCommand(s *session) *cobra.Command {
 		Use:   "get [options]",
 		Short: "Install the modules that the configuration calls",
 		Long: `Installs modules that come from elsewhere, as init does besides other things.
-What is installed already stays as it is, unless -update asks for newer.`,
+Installed modules stay as they are, unless -update asks for newer versions.`,
 		Args: atMost(0, "; to work in another folder, use the global option -chdir"),
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "Fetch all modules anew, in the newest versions that the configuration accepts.")
+	cmd.Flags().BoolVar(&update, "update", false, "Fetch all modules again, in the newest versions that the "+
+		"configuration accepts.")
 	s.addNoColor(cmd.Flags())
 	addTestDirectory(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -24,9 +24,9 @@ func graphCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [options]",
 		Short: "Draw what depends on what",
-		Long: `Writes a graph in the DOT language, which Graphviz draws, or in Mermaid's, which
-Markdown files show: the resources of the configuration, and which refers to
-which. With -plan it has the operations of a saved plan and what they wait for.
+		Long: `Writes a graph in the DOT language (for Graphviz) or in Mermaid's language (for
+Markdown): the resources of the configuration and the references between them.
+With -plan it shows the operations of a saved plan and their order.
 
   stoke graph | dot -Tsvg > graph.svg`,
 		Args: atMost(0, ""),
@@ -34,7 +34,7 @@ which. With -plan it has the operations of a saved plan and what they wait for.
 	cmd.Flags().StringVar(&f.plan, "plan", "", "Draw the operations of the saved plan `FILE`.")
 	cmd.Flags().StringVar(&f.kind, "type", "", "Draw everything that takes part in an operation, variables and outputs too: `TYPE` is plan, plan-refresh-only, plan-destroy or apply.")
 	cmd.Flags().StringVar(&f.format, "format", "dot", "The language to write: `FORMAT` is dot or mermaid.")
-	cmd.Flags().BoolVar(&f.cycles, "draw-cycles", false, "Accepted for Terraform's sake; a cycle shows as what it is.")
+	cmd.Flags().BoolVar(&f.cycles, "draw-cycles", false, "Accepted for Terraform's sake; a cycle is drawn as a cycle.")
 	cmd.Flags().IntVar(&f.depth, "module-depth", -1, "Accepted for Terraform's sake.")
 	_ = cmd.Flags().MarkHidden("module-depth") //nolint:errcheck // it is defined one line above
 	s.addNoColor(cmd.Flags())
@@ -159,8 +159,8 @@ func connect(g *view.Graph, nodes []*modules.GraphNode, name func(*modules.Graph
 	}
 }
 
-// destroyGraph has what the state holds; each resource goes after those that
-// depend on it.
+// destroyGraph has what the state holds; a resource is ordered after the
+// resources that depend on it.
 func destroyGraph(st *state.State) *view.Graph {
 	g := &view.Graph{}
 	name := func(resource string) string { return resource + " (destroy)" }

@@ -52,7 +52,7 @@ func rootHelp(w io.Writer, root *cobra.Command) {
 	fmt.Fprint(w, `
 Global options (they stand before the subcommand):
   -chdir=DIR    Work in another folder.
-  -help         Show this text, or that of a subcommand.
+  -help         Show this text, or the text of a subcommand.
   -version      The same as the subcommand "version".
   -install-autocomplete
                 Teach your shells (bash, zsh, fish) to complete commands,

@@ -32,7 +32,7 @@ An import block does the same as part of a plan, which shows it first.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		addr, err := address.ParseInstance(args[0])
 		if err != nil {
-			s.complain(problem("Invalid address", "%q is no address of an object: %s.", args[0], err))
+			s.complain(problem("Invalid address", "%q is not the address of an object: %s.", args[0], err))
 			return failed
 		}
 		if addr.Mode == address.Data {
@@ -40,7 +40,7 @@ An import block does the same as part of a plan, which shows it first.`,
 			return failed
 		}
 		if args[1] == "" {
-			s.complain(problem("Invalid import id", "The id is empty. Give the name by which the object's system knows it."))
+			s.complain(problem("Invalid import id", "The id is empty. Give the name that the object has in its system."))
 			return failed
 		}
 		return s.importObject(cmd.Context(), f, addr, args[1])

@@ -20,8 +20,8 @@ func initCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [options]",
 		Short: "Prepare a folder: modules, backend, providers",
-		Long: `Installs the modules that the configuration calls and that do not lie beside it,
-prepares the backend, and checks the providers and versions that it requires.
+		Long: `Installs the modules that the configuration calls from elsewhere, prepares the
+backend, and checks the required providers and versions.
 
 Stoke's own providers are part of the program, so a configuration whose modules
 are folders of its own can be planned without init. It is safe to run at any
@@ -56,7 +56,7 @@ func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlag
 	s.say("Initializing provider plugins...\n")
 	for _, source := range needs {
 		text := "- " + source + " is built in to Stoke"
-		if v := numbered(s.built[source]); v != "" {
+		if v := ownVersion(s.built[source]); v != "" {
 			text += " (v" + v + ")"
 		}
 		s.say("%s\n", text)
@@ -117,7 +117,7 @@ func requiredSource(name string, r modules.RequiredProvider, c providers.Catalog
 	if !ok {
 		return source, hcl.Diagnostics{notBuiltIn(source, r.Range, c)}
 	}
-	if r.Version == "" || numbered(entry) == "" {
+	if r.Version == "" || ownVersion(entry) == "" {
 		return source, nil
 	}
 	return source, versionFits(source, entry.Version, r)

@@ -50,7 +50,7 @@ func (s *session) initBackend(ctx context.Context, root *modules.Module, f *back
 	c := &backendChange{s: s, f: f}
 	var err error
 	if c.saved, err = backend.Load(s.dataDir(), backendKind); err != nil && !f.reconfigure {
-		s.complain(problem("Backend not known", "What was remembered of the backend cannot be read: %s. Run \"stoke init -reconfigure\".", err))
+		s.complain(problem("Backend not known", "The saved settings of the backend cannot be read: %s. Run \"stoke init -reconfigure\".", err))
 		return failed
 	}
 	diags := c.read(root.Settings.Backend)

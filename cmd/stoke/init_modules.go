@@ -23,13 +23,14 @@ type moduleFlags struct {
 func (f *moduleFlags) add(_ *session, flags *pflag.FlagSet) {
 	const title = "Options about modules"
 	flags.BoolVar(&f.get, "get", true, "Install nothing: use the modules that are there.")
-	flags.BoolVar(&f.upgrade, "upgrade", false, "Fetch all modules anew, in the newest versions that the configuration accepts.")
+	flags.BoolVar(&f.upgrade, "upgrade", false, "Fetch all modules again, in the newest versions that the "+
+		"configuration accepts.")
 	flags.StringVar(&f.from, "from-module", "", "Copy the module from `SOURCE` into this folder first, which must be empty.")
 	in(flags, title, "get", "upgrade", "from-module")
 }
 
-// initModules installs modules and loads the configuration. It returns nil
-// for a folder that has none, which is no mistake of init's.
+// initModules installs modules and loads the configuration. It returns nil for
+// a folder without a configuration: init reports no error there.
 func (s *session) initModules(ctx context.Context, f *moduleFlags) (*modules.Module, error) {
 	ctx, stop := s.signals.untilStopped(ctx)
 	defer stop()
@@ -43,7 +44,8 @@ func (s *session) initModules(ctx context.Context, f *moduleFlags) (*modules.Mod
 	}
 	root, err := s.install(ctx, f.upgrade, true)
 	if root == nil && err == nil {
-		s.say("Stoke initialized in an empty directory!\n\nThere is no configuration in it yet: write one, or start from a module with\n-from-module=SOURCE.\n")
+		s.say("Stoke initialized in an empty directory! It has no configuration yet: write one, or start from a " +
+			"module with -from-module=SOURCE.\n")
 	}
 	return root, err
 }

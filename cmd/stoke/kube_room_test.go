@@ -37,7 +37,7 @@ func TestKubernetesRoomAtPlan(t *testing.T) {
 		{"", "memory = \"600Gi\"", "", 1, never + "600Gi memory, and the largest node, gpu-1, has 512Gi"},
 		{"", "gpus = 2", "", 1, "A worker uses one GPU"},
 		{"", "gpus = 1\n gpu_resource = \"nvidia.com/mig-1g.10gb\"", "", 1, never + "1 nvidia.com/mig-1g.10gb, and no node has any"},
-		{"", "gpus = 1\n gpu_resource = \"nvidia.com/mig-1g.10gb\"", plugin, 0, "cannot be told: each pod asks for 1 nvidia.com/mig-1g.10gb, and no node has any now, and DaemonSet default/plugin of kube_manifest.plugin may bring it"},
+		{"", "gpus = 1\n gpu_resource = \"nvidia.com/mig-1g.10gb\"", plugin, 0, ": each pod asks for 1 nvidia.com/mig-1g.10gb, and no node has any now, and DaemonSet default/plugin of kube_manifest.plugin may bring it"},
 		{"", "node_selector = { pool = \"b\" }", "", 1, "no node has the label pool"},
 		{"", "replicas = 9\n gpus = 1", "", 0, "the role worker has 9 pods; even if nothing else ran, its cluster has room for 8 of them at a time"},
 		{"workers = 2", "replicas = 3", "", 1, "worker.replicas is 3; the provider block allows 2"},

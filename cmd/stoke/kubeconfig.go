@@ -38,13 +38,13 @@ func kubeconfigCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig [options] ADDRESS",
 		Short: "Print a kubeconfig for the cluster of an object",
-		Long: `Prints a kubeconfig for kubectl and other programs that work with the cluster that
-the object at ADDRESS is, or lies in. There is no secret in it: a program that
-uses it calls stoke for a credential. With -merge it goes into the file that
-kubectl reads: the first of $KUBECONFIG, or ~/.kube/config.
+		Long: `Prints a kubeconfig for kubectl and other programs, for the cluster that the
+object at ADDRESS is or belongs to. It contains no secret: a program that uses it
+calls stoke for a credential. With -merge it is merged into the file that kubectl
+reads: the first of $KUBECONFIG, or ~/.kube/config.
 
-A cluster behind SSH is reached through "stoke proxy ADDRESS", which has to run
-meanwhile; the kubeconfig names it.`,
+A cluster behind SSH is reached through "stoke proxy ADDRESS", which has to run at
+the same time; the kubeconfig names it.`,
 		Args: exactly(1, "the ADDRESS of a cluster, or of an object in one"),
 	}
 	cmd.Flags().BoolVar(&f.merge, "merge", false, "Put it into the kubeconfig that kubectl reads. Entries of the same name that stoke did not write are not replaced.")

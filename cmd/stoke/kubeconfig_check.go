@@ -25,7 +25,8 @@ const (
 // one: a kubeconfig that leads to stoke, which reads it, would go on for ever.
 func (s *session) guardCredential(address string) error {
 	if s.getenv(credentialVariable) != "" {
-		s.trouble(problem("Credential asks for itself", "stoke was asked for a credential for %s while it makes one: the kubeconfig that the provider's block names leads back to stoke. Name in the block the context of the cluster's own user, as config_context.", address))
+		s.trouble(problem("Credential asks for itself", "Making a credential for %s, stoke was called for the same "+
+			"credential: the kubeconfig that the provider's block names leads back to stoke. Name in the block the context of the cluster's own user, as config_context.", address))
 		return failed
 	}
 	return os.Setenv(credentialVariable, "1")
@@ -66,7 +67,8 @@ func (s *session) asked(pool *kubernetes.Pool, c *cluster) error {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal([]byte(text), &info); err != nil {
-		s.trouble(problem("Invalid environment", "%s is no ExecCredential in JSON: the program that asks for a credential is at fault.", execInfoVariable))
+		s.trouble(problem("Invalid environment", "%s is not an ExecCredential in JSON: the fault is in the program "+
+			"that asks for a credential.", execInfoVariable))
 		return failed
 	}
 	if info.Spec.Cluster == nil {
@@ -100,7 +102,8 @@ func (s *session) asked(pool *kubernetes.Pool, c *cluster) error {
 
 // otherCluster refuses a credential.
 func (s *session) otherCluster(c *cluster, want, have string) error {
-	s.trouble(problem("Another cluster", "A credential is asked for %s, and %s is at %s. None was printed. Where the cluster has moved, write the entry anew: stoke kubeconfig -merge '%s'.", want, c.address, have, c.address))
+	s.trouble(problem("Another cluster", "A program asks for a credential for %s, and %s is at %s. None was printed. "+
+		"If the cluster has moved, write the entry again: stoke kubeconfig -merge '%s'.", want, c.address, have, c.address))
 	return failed
 }
 

@@ -23,7 +23,7 @@ const entryMark = "stoke.dev/kubeconfig"
 // killed leaves its lock.
 const lockPatience = 10 * time.Second
 
-// errOthers says that an entry is somebody else's.
+// errOthers: the entry was not written by stoke.
 var errOthers = errors.New("not stoke's")
 
 // markOf is the mark of an entry: which object of which state it is for.
@@ -129,8 +129,8 @@ func mergeInto(ctx context.Context, path string, config *clientapi.Config, name 
 	return all.CurrentContext, writePrivate(path, text)
 }
 
-// writePrivate writes a file for its owner alone, whatever the mode of the one
-// that is there.
+// writePrivate writes a file with mode 0600, whatever mode an existing file
+// has.
 func writePrivate(path string, text []byte) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(0o600))
 	if err != nil {

@@ -19,8 +19,8 @@ type logs struct {
 	file           io.Closer // nil: standard error
 }
 
-// openLogs reads TF_LOG, TF_LOG_CORE, TF_LOG_PROVIDER and TF_LOG_PATH. What
-// cannot be understood is said, and does not stop anybody.
+// openLogs reads TF_LOG, TF_LOG_CORE, TF_LOG_PROVIDER and TF_LOG_PATH. Values
+// that cannot be parsed are reported and ignored.
 func openLogs(st stage) (*logs, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	level := func(name string) hclog.Level {
@@ -55,7 +55,8 @@ func openLogs(st stage) (*logs, hcl.Diagnostics) {
 	if path := st.getenv("TF_LOG_PATH"); path != "" {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			diags = append(diags, diagnostic(hcl.DiagWarning, "Log file cannot be opened", "%s. The log goes to standard error.", err))
+			diags = append(diags, diagnostic(hcl.DiagWarning, "Log file cannot be opened", "%s. The log is written to "+
+				"standard error.", err))
 		} else {
 			out, l.file = f, f
 		}

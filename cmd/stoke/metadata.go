@@ -34,7 +34,7 @@ func metadataFunctionsCommand(s *session) *cobra.Command {
 		Long:  `Prints the signatures of all functions of the language, in Terraform's format.`,
 		Args:  atMost(0, ""),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "Required: there is no other form.")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Required: JSON is the only form.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("the option -json is required")}

@@ -32,7 +32,8 @@ func (c *backendChange) migrate(ctx context.Context, to backend.Backend) error {
 	}
 	if !c.f.forceCopy {
 		sure, err := c.s.confirmed(c.f.input, "Do you want to copy existing state to the new backend?",
-			fmt.Sprintf("%s in the backend %q will be copied to the backend %q. Enter \"yes\" to copy\n  and \"no\" to start with what is in the new one.", countedStates(len(names)), c.beforeKind(), c.afterKind()))
+			fmt.Sprintf("%s in the backend %q will be copied to the backend %q. Enter \"yes\" to copy\n  or \"no\" to "+
+				"start with the states in the new one.", countedStates(len(names)), c.beforeKind(), c.afterKind()))
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (c *backendChange) sources(ctx context.Context, from, to backend.Backend) (
 	names, err := workspacesOf(ctx, from)
 	if err != nil {
 		c.s.complain(problem("Old backend not reachable",
-			"States are to be copied from the backend %q, which does not answer as it should: %s.\n\nSecrets are not remembered from a backend block: as long as this takes, give them in the environment. Nothing was changed.", c.beforeKind(), err))
+			"Stoke is about to copy states from the backend %q, which does not answer as it should: %s.\n\nSecrets are not remembered from a backend block: as long as this takes, give them in the environment. Nothing was changed.", c.beforeKind(), err))
 		return nil, failed
 	}
 	var single *backend.SingleStateError

@@ -110,7 +110,8 @@ func (o *operation) planned(ctx context.Context) (*plan.Plan, error) {
 func (o *operation) approve(pl *plan.Plan) error {
 	const how = "Add -auto-approve to go on without a question, or save a plan with \"stoke plan -out=FILE\", look at it, and run \"stoke apply FILE\"."
 	if !o.s.mayAsk(o.flags.input) {
-		o.s.complain(problem("Approval needed", "This plan needs somebody's approval, and questions are turned off (-input=false or TF_INPUT). %s", how))
+		o.s.complain(problem("Approval needed", "This plan needs approval, and questions are turned off (-input=false "+
+			"or TF_INPUT). %s", how))
 		return failed
 	}
 	question, explanation := "Do you want to perform these actions?", "Stoke will perform the actions described above."
@@ -120,14 +121,14 @@ func (o *operation) approve(pl *plan.Plan) error {
 		question, explanation = "Do you really want to destroy all resources?", "Stoke will destroy everything that is listed above. There is no undo."
 		cancelled = "Destroy cancelled."
 	case plan.RefreshOnly:
-		question, explanation = "Would you like to update the state with what was found?", "Stoke will store the differences shown above and touch no object."
+		question, explanation = "Would you like to update the state with the observed values?", "Stoke will store the differences shown above and touch no object."
 	}
 	o.s.say("\n%s\n  %s\n  Only 'yes' will be accepted to approve.\n\n  Enter a value: ", question, explanation)
 	answer, err := o.s.answers.Line(o.s.signals.stopping)
 	o.s.say("\n")
 	switch {
 	case err == terminal.ErrNoAnswer:
-		o.s.complain(problem("Approval needed", "There is nobody to answer: the input has ended. %s", how))
+		o.s.complain(problem("Approval needed", "The input has ended without an answer. %s", how))
 		return failed
 	case err != nil || answer != "yes":
 		o.s.say("%s\n", cancelled)

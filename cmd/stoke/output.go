@@ -21,9 +21,8 @@ func outputCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "output [options] [NAME]",
 		Short: "Show output values of the root module",
-		Long: `Shows the output values that the last apply stored: all of them, or the one that
-is named. Sensitive values are shown only when they are asked for by name, or
-with -json.`,
+		Long: `Shows the output values that the last apply stored: all of them, or one by name.
+Sensitive values are shown only by name or with -json.`,
 		Args: atMost(1, ""),
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "Print JSON.")
@@ -67,8 +66,8 @@ func (s *session) allOutputs(outputs map[string]state.Output, f outputFlags) err
 	return nil
 }
 
-// noOutputs warns, with the results: there is nothing to show, and that is no
-// mistake of the command's.
+// noOutputs warns, with the results, that there is nothing to show. The command
+// succeeds.
 func (s *session) noOutputs() error {
 	s.complain(diagnostic(hcl.DiagWarning, "No outputs found",
 		"The state holds no outputs. Declare one with an output block in the configuration and run \"stoke apply\", which stores its value."))

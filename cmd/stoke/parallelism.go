@@ -86,7 +86,7 @@ func (p *parallelism) check(c providers.Catalogue) error {
 			return name == source || strings.HasSuffix(source, "/"+name) || strings.HasPrefix(name, short+"_")
 		})
 		if !known {
-			return fmt.Errorf("-parallelism=%s=%d: there is no provider or type %q", name, p.limits[name], name)
+			return fmt.Errorf("-parallelism=%s=%d: no provider or type is called %q", name, p.limits[name], name)
 		}
 	}
 	return nil

@@ -92,7 +92,8 @@ func (s *session) openBackend(ctx context.Context, kind *backend.Kind, values ba
 func (s *session) configuredBackend(root *modules.Module) (*backend.Kind, backend.Values, hcl.Diagnostics) {
 	saved, err := backend.Load(s.dataDir(), backendKind)
 	if err != nil {
-		return nil, nil, hcl.Diagnostics{problem("Backend not known", "What init remembered of the backend cannot be read: %s. Run \"stoke init\" again, with -reconfigure.", err)}
+		return nil, nil, hcl.Diagnostics{problem("Backend not known", "The settings of the backend that init saved "+
+			"cannot be read: %s. Run \"stoke init\" again, with -reconfigure.", err)}
 	}
 	var block *modules.Backend
 	if root != nil {
@@ -103,7 +104,8 @@ func (s *session) configuredBackend(root *modules.Module) (*backend.Kind, backen
 			return local.Kind(), backend.Values{}, nil
 		}
 		if root != nil {
-			return nil, nil, hcl.Diagnostics{initNeeded(nil, "The state was kept in the backend %q, of which the configuration says nothing any more.", saved.Kind)}
+			return nil, nil, hcl.Diagnostics{initNeeded(nil, "The state was kept in the backend %q, and the "+
+				"configuration no longer names it.", saved.Kind)}
 		}
 		kind, diags := knownKind(saved.Kind, nil)
 		return kind, saved.Values, diags
@@ -140,6 +142,6 @@ func knownKind(name string, at *hcl.Range) (*backend.Kind, hcl.Diagnostics) {
 	names := backendNames()
 	return nil, hcl.Diagnostics{{
 		Severity: hcl.DiagError, Summary: "Backend not supported", Subject: at,
-		Detail: fmt.Sprintf("There is no backend %q here%s Stoke keeps states in: %s.", name, sentence(suggest("", name, names)), strings.Join(names, ", ")),
+		Detail: fmt.Sprintf("Backend %q does not exist here%s Stoke keeps states in: %s.", name, sentence(suggest("", name, names)), strings.Join(names, ", ")),
 	}}
 }

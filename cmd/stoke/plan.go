@@ -11,7 +11,7 @@ func planCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan [options]",
 		Short: "Show what apply would change",
-		Long: `Compares the configuration with what is really there and shows what "stoke apply"
+		Long: `Compares the configuration with the real objects and shows what "stoke apply"
 would do about the differences. Nothing is changed.
 
 With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`,

@@ -84,7 +84,7 @@ func (s *session) readPlan(ctx context.Context, name string) (*plan.Plan, error)
 	pl, err := plan.Decode(f, info.Size(), key)
 	switch {
 	case errors.Is(err, plan.ErrKey):
-		return nil, fmt.Errorf("%w than the one that %s or %s gives", err, planKeyVariable, planKeyCommand)
+		return nil, fmt.Errorf("%w than the key in %s or %s", err, planKeyVariable, planKeyCommand)
 	case err == nil && given && !pl.Signed:
 		return nil, plan.ErrUnsigned
 	case err != nil:

@@ -23,7 +23,7 @@ const (
 	longestKey      = 64 << 10
 )
 
-// planKey is the key of saved plans. given says that somebody has set it for
+// planKey is the key of saved plans. given reports whether a key was set for
 // this run; nil is none.
 func (s *session) planKey(ctx context.Context) (key *plan.Key, given bool, err error) {
 	if text := s.getenv(planKeyVariable); text != "" {

@@ -76,14 +76,14 @@ func parsePort(text string) (p providers.RunPort, err error) {
 	}
 	p.Remote = remote
 	if n, err := strconv.Atoi(remote); err == nil && (n < 1 || n > 65535) {
-		return p, fmt.Errorf("%s is no port: ports go from 1 to 65535", remote)
+		return p, fmt.Errorf("%s is not a port: ports are numbers from 1 to 65535", remote)
 	}
 	n, err := strconv.ParseUint(local, 10, 16)
 	switch {
 	case local == "": // any
 	case err != nil && !both: // a name
 	case err != nil:
-		return p, fmt.Errorf("%q is no port of this machine: ports go from 1 to 65535", local)
+		return p, fmt.Errorf("%q is not a port of this machine: ports are numbers from 1 to 65535", local)
 	default:
 		p.Local = uint16(n)
 	}

@@ -21,8 +21,8 @@ func providersCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "providers [subcommand]",
 		Short: "Show the providers that the configuration needs",
-		Long: `Shows which providers each module of the configuration needs, in which versions,
-and which ones the state needs.`,
+		Long: `Shows the providers that each module of the configuration needs, with their
+versions, and the providers that the state needs.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -189,11 +189,11 @@ func providersSchemaCommand(s *session) *cobra.Command {
 		Use:   "schema -json",
 		Short: "Print what the providers offer, as JSON",
 		Long: `Prints the schemas of the providers that the configuration or the state needs, in
-Terraform's published format; without a configuration, those of all providers
-that are built in.`,
+Terraform's published format; without a configuration, the schemas of all built-in
+providers.`,
 		Args: atMost(0, ""),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "Required: there is no other form.")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Required: JSON is the only form.")
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {

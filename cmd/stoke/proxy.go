@@ -24,13 +24,13 @@ func proxyCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy [options] ADDRESS",
 		Short: "Let programs reach a cluster behind SSH",
-		Long: `Listens on this computer, and lets kubectl and other programs reach the API server
-of the cluster that the object at ADDRESS is, or lies in, through SSH: the
-kubeconfig that "stoke kubeconfig ADDRESS" prints names it. It leads to that API
-server alone, and gives nobody a credential. Ctrl-C ends it.`,
+		Long: `Listens on this computer, so that kubectl and other programs reach, through SSH,
+the API server of the cluster that the object at ADDRESS is or belongs to. The
+kubeconfig that "stoke kubeconfig ADDRESS" prints names this address. The proxy
+reaches only that API server and hands out no credentials. Ctrl-C ends it.`,
 		Args: exactly(1, "the ADDRESS of a cluster behind SSH, or of an object in one"),
 	}
-	cmd.Flags().IntVar(&port, "port", 0, "Listen at `PORT`. Left out: the one that the kubeconfig names, which is the same each time.")
+	cmd.Flags().IntVar(&port, "port", 0, "Listen at `PORT`. By default the port that the kubeconfig names, which is the same each time.")
 	cmd.Flags().StringVar(&path, "state", "", "Read `FILE` in place of terraform.tfstate.")
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ server alone, and gives nobody a credential. Ctrl-C ends it.`,
 // checkPort refuses what is no port; 0 is none given.
 func checkPort(cmd *cobra.Command, port int) error {
 	if port < 0 || port > 65535 {
-		return &usageError{path: cmd.CommandPath(), err: errors.New("-port lies between 1 and 65535")}
+		return &usageError{path: cmd.CommandPath(), err: errors.New("-port must be between 1 and 65535")}
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "stoke: this is a proxy, for the method CONNECT", http.StatusMethodNotAllowed)
 		return
 	case r.Host != p.to:
-		http.Error(w, "stoke: this proxy leads to "+p.to+" alone", http.StatusForbidden)
+		http.Error(w, "stoke: this proxy only reaches "+p.to, http.StatusForbidden)
 		return
 	}
 	there, err := p.tunnel.DialContext(p.ending, "tcp", p.to)

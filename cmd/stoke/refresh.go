@@ -12,7 +12,8 @@ It is the same as "stoke apply -refresh-only -auto-approve"; without -auto-appro
 that command shows the differences first, which is the better way.`,
 		Args: atMost(0, ""),
 	}
-	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "Read only the module, resource or object at `ADDRESS` and what it needs. May be given several times.")
+	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "Read only the module, resource or object at `ADDRESS` "+
+		"and its dependencies. May be given several times.")
 	f.addVariables(cmd.Flags())
 	in(cmd.Flags(), planOptions, "target", "var", "var-file")
 	f.addRun(s, cmd.Flags())

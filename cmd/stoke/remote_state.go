@@ -20,7 +20,8 @@ type remoteReader struct {
 	getenv func(string) string
 }
 
-// CheckBackend says which kinds there are, if this is none.
+// CheckBackend returns an error that lists the kinds of backends, if kind is
+// not one of them.
 func (r remoteReader) CheckBackend(kind string) error {
 	if _, diags := knownKind(kind, nil); diags.HasErrors() {
 		return errors.New(diags[0].Detail)

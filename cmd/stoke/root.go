@@ -75,7 +75,7 @@ func execute(args []string, st stage) int {
 	return s.exit(root.ExecuteContext(ctx))
 }
 
-// exit says what has not been said yet and returns the exit code.
+// exit prints the errors that were not printed yet and returns the exit code.
 func (s *session) exit(err error) int {
 	lost := s.results.lost()
 	if lost == nil {
@@ -231,7 +231,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		case "duration":
 			reason = errors.New("a number with its unit is needed, such as 30s, 5m or 1h")
 		}
-		return fmt.Errorf("%q is no value for -%s: %w", invalid.GetValue(), invalid.GetFlag().Name, reason)
+		return fmt.Errorf("%q is not a value for -%s: %w", invalid.GetValue(), invalid.GetFlag().Name, reason)
 	case errors.As(err, &missing):
 		return errors.New("the option -" + missing.GetSpecifiedName() + " needs a value")
 	}

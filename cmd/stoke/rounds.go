@@ -80,7 +80,7 @@ func (o *operation) progress(pl *plan.Plan) error {
 	return nil
 }
 
-// leftOver tells the deferred changes of one round from those of another.
+// leftOver returns a text that identifies the deferred changes of a round.
 func leftOver(pl *plan.Plan) string {
 	var b strings.Builder
 	for _, d := range pl.Deferred {

@@ -21,17 +21,16 @@ func logsCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs [options] ADDRESS",
 		Short: "Show what the processes of a run have said",
-		Long: `Shows the logs of the run behind an object of the state: all of its processes'
-in the order of time, each line behind the name of its role, or those of one
-role. A program's processes are rank-0, rank-1 and so on; the role of a worker
-has its ranks, too. With -f it goes on with what comes, until the run ends;
-Ctrl-C leaves the run going.
-Of Kubernetes objects it shows what all containers of their pods say. A role is
-a pod, one container of it ("web-0/main"), or an object with its pods ("web").
-What a pod waits for that has not begun is told on the standard error.`,
+		Long: `Shows the logs of the run behind an object of the state: of all processes in the
+order of time, each line behind the name of its role, or of one role. A program's
+processes are rank-0, rank-1 and so on; the role of a worker has its ranks, too.
+With -f it follows new output until the run ends; Ctrl-C leaves the run going. Of
+Kubernetes objects it shows what all containers of their pods say. A role is a
+pod, one container of it ("web-0/main"), or an object with its pods ("web"). For a
+pod that has not started, the reason is printed on the standard error.`,
 		Args: atMost(1, "; the logs of one run are shown at a time"),
 	}
-	cmd.Flags().BoolVar(&f, "f", false, "Follow: go on with what comes, until the run ends.")
+	cmd.Flags().BoolVar(&f, "f", false, "Follow new output until the run ends.")
 	cmd.Flags().BoolVar(&o.Follow, "follow", false, "The same as -f.")
 	cmd.Flags().StringVar(&o.Role, "role", "", "Show the lines of one `ROLE`, such as worker-1, ps-0 or coordinator.")
 	cmd.Flags().IntVar(&rank, "rank", -1, "Show the lines of one `RANK` of a program, counted from 0.")
@@ -54,7 +53,7 @@ What a pod waits for that has not begun is told on the standard error.`,
 		if o.Follow && o.Previous {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("-follow and -previous exclude each other: what has ended says nothing more")}
 		}
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be looked at", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be read", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			if err := s.known(ctx, r, run, o.Role); err != nil {
 				return err
 			}

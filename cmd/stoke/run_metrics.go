@@ -36,7 +36,7 @@ first: every update with its loss, every evaluation, and what else happened.
 -csv gives one row per value: number, time, type, epoch, step, name, value. An
 event without values is one row with an empty name and value. Usage of processors,
 memory, network and disks is only in -json and -csv.
-With -f it goes on with what comes, until the run ends.
+With -f it follows new entries until the run ends.
 -zip writes a file with the metrics as JSON lines and as CSV, the arguments of the
 object, the status, and the logs of every role.
 
@@ -45,7 +45,7 @@ object, the status, and the logs of every role.
   stoke metrics -zip=digits.zip train_experiment.digits`,
 		Args: atMost(1, "; the metrics of one run are shown at a time"),
 	}
-	cmd.Flags().BoolVar(&o.f, "f", false, "Follow: go on with what comes, until the run ends.")
+	cmd.Flags().BoolVar(&o.f, "f", false, "Follow new entries until the run ends.")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "The same as -f.")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "Print one JSON object per line.")
 	cmd.Flags().BoolVar(&o.asCSV, "csv", false, "Print comma-separated values.")
@@ -61,7 +61,7 @@ object, the status, and the logs of every role.
 		if err != nil {
 			return &usageError{path: cmd.CommandPath(), err: err}
 		}
-		l := looked{cmd.CommandPath(), "The run cannot be looked at", &o.lookFlags}
+		l := looked{cmd.CommandPath(), "The run cannot be read", &o.lookFlags}
 		return s.look(cmd.Context(), l, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			if o.zip != "" {
 				return r.saveRun(ctx, args[0], run, &o)

@@ -23,17 +23,16 @@ func statusCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [options] ADDRESS",
 		Short: "Show how a run stands",
-		Long: `Shows how the run behind an object of the state stands: an experiment's phase,
-progress, newest checkpoint and metrics, and the processes that it consists of,
-with the processors and the memory that they take; how the pods of Kubernetes
-objects are, and what they wait for. It only looks: while an apply waits for
-the run, and after the run has ended, it works as well.`,
+		Long: `Shows the run behind an object of the state: an experiment's phase, progress,
+newest checkpoint and metrics, and its processes with their processors and memory;
+the pods of Kubernetes objects, with the reasons why they wait. It only looks:
+while an apply waits for the run, and after the run has ended, it works as well.`,
 		Args: atMost(1, "; one run is shown at a time"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be looked at", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be read", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			is, err := run.Status(ctx)
 			if err != nil {
 				return err

@@ -21,7 +21,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// runs are what goes on behind the objects of a state.
+// runs finds the runs behind the objects of a state.
 type runs struct {
 	s       *session
 	file    *stateFile
@@ -31,7 +31,7 @@ type runs struct {
 
 	mu    sync.Mutex       // runs may be found by several goroutines
 	asked *redact.Provider // the provider that was configured, nil for none
-	ends  []func()         // what is to be done once nobody looks any more
+	ends  []func()         // closes the providers and connections when the command is done
 }
 
 // lookFlags are the options of commands that look at runs.
@@ -112,8 +112,8 @@ func (r *runs) configured(provider string, a address.Instance) func(context.Cont
 	}
 }
 
-// offers gives the provider's part that knows what goes on behind an object; nil
-// is nothing.
+// offers returns the Runs of the provider if the object has something behind it,
+// else nil. nil is nothing.
 func (r *runs) offers(provider string, o providers.RunObject) providers.Runs {
 	known := r.s.built[view.ProviderSource(provider)].Runs
 	if known == nil || !slices.Contains(known.Types(), o.Type) || !known.Is(o) {
@@ -128,8 +128,8 @@ type behind struct {
 	providers.RunObject
 }
 
-// objects gives the instance's objects, the newest first: one that is being
-// made is in the journal alone.
+// objects returns the instance's objects, the newest first. An object under
+// creation is only in the journal.
 func (r *runs) objects(a address.Instance) (found []behind, there bool) {
 	add := func(o *state.Object, operation string) {
 		there = true
@@ -188,7 +188,7 @@ func (r *runs) findRun(ctx context.Context, a address.Instance) (providers.Run, 
 func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	a, err := address.ParseInstance(text)
 	if err != nil {
-		r.s.complain(problem("Invalid address", "%q is no address of an object: %s.", text, err))
+		r.s.complain(problem("Invalid address", "%q is not the address of an object: %s.", text, err))
 		return nil, failed
 	}
 	run, err := r.findRun(ctx, a)
@@ -200,9 +200,10 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	case !there:
 		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.others()))
 	case len(found) == 0:
-		r.s.complain(problem("Not a run", "Nothing goes on behind %s: it has no status and no logs of its own.%s", a, r.others()))
+		r.s.complain(problem("Not a run", "%s has no run behind it, and therefore no status and no logs.%s", a, r.others()))
 	default:
-		r.s.complain(problem("Nothing is left of the run", "The state has %s, but its run is not there any more, or not yet. \"stoke state show '%s'\" shows what was recorded of it.", a, a))
+		r.s.complain(problem("Nothing is left of the run", "The state has %s, but its run was removed or has not "+
+			"begun. \"stoke state show '%s'\" shows its recorded values.", a, a))
 	}
 	return nil, failed
 }
@@ -268,7 +269,7 @@ func (r *runs) failed(what string, err error) error {
 		r.s.complain(problem(told.Summary, "%s", r.clean(told.Detail)))
 		return failed
 	case errors.Is(err, providers.ErrNoRun):
-		r.s.complain(problem("Nothing is left of the run", "It is not there any more."))
+		r.s.complain(problem("Nothing is left of the run", "It no longer exists."))
 		return failed
 	}
 	r.s.complain(problem(what, "%s", r.clean(asSentence(err.Error()))))

@@ -26,7 +26,7 @@ func showCommand(s *session) *cobra.Command {
 
 With -json the output has Terraform's published format and holds sensitive values
 in the clear. With -markdown it is a summary for the reviewers of a pull request:
-what changes and what may hurt first, then each change in a fold. It fits into a
+the changes and their risks first, then each change in a fold. It fits into a
 comment and holds no sensitive values.`,
 		Args: atMost(1, ""),
 	}
@@ -81,7 +81,8 @@ func (s *session) showFile(ctx context.Context, name string, show shower) error 
 		s.stderr().Diagnostics(hcl.Diagnostics{diagnostic(hcl.DiagWarning, "Sensitive values are sealed",
 			"The key that the plan was sealed with is not here: sensitive values are left out. Set it in %s or %s.", planKeyVariable, planKeyCommand)}, s.source(), s.compact)
 	}
-	// What has no schema, because its provider is not at hand, is shown all the same.
+	// Objects without a schema, because their provider is not available, are shown
+	// too.
 	_ = pl.Bind(ctx, s.built)
 	return show.plan(ctx, pl)
 }
@@ -140,8 +141,8 @@ func (s *session) showPlanMarkdown(_ context.Context, pl *plan.Plan) error {
 	return view.Markdown(s.results, pl)
 }
 
-// planConfiguration is the configuration that a saved plan carries. What
-// cannot be read any more is left out.
+// planConfiguration is the configuration that a saved plan carries. Files that
+// can no longer be parsed are left out.
 func (s *session) planConfiguration(ctx context.Context, pl *plan.Plan) view.Configuration {
 	built := s.built
 	root, _, _ := modules.Load(modules.InMemory(pl.Files), pl.Dir)

@@ -18,10 +18,10 @@ type signals struct {
 	now      func() time.Time // time.Now where it is nil
 }
 
-// together is for how long signals count as one. Nobody presses Ctrl-C twice
-// that fast, but a process may be told twice at once: timeout(1) signals it, and
-// then the group that it is in.
-const together = 200 * time.Millisecond
+// signalWindow is for how long signals count as one. A person does not press Ctrl-C
+// twice that fast, but a process may get two signals at once: timeout(1) signals
+// it and then its process group.
+const signalWindow = 200 * time.Millisecond
 
 // interrupts counts what is heard.
 type interrupts struct {
@@ -32,7 +32,7 @@ type interrupts struct {
 // hear reports whether a signal counts. A terminal that goes away (SIGHUP) is a
 // first interrupt, however often it says so.
 func (i *interrupts) hear(sig os.Signal, at time.Time) bool {
-	if i.n > 0 && (sig == syscall.SIGHUP || at.Sub(i.first) < together) {
+	if i.n > 0 && (sig == syscall.SIGHUP || at.Sub(i.first) < signalWindow) {
 		return false
 	}
 	if i.n++; i.n == 1 {
@@ -102,10 +102,10 @@ func (g *signals) watch(parent context.Context, say func(string)) (context.Conte
 	}
 }
 
-// unread keeps the process alive while nobody reads what it prints (apply | head)
-// until the returned function is called: what is under way is worth more than
-// the telling of it.
-func unread() func() {
+// ignoreSIGPIPE keeps the process alive when the reader of its output goes away (apply |
+// head), until the returned function is called: the operations in progress matter
+// more than their report.
+func ignoreSIGPIPE() func() {
 	heard := make(chan os.Signal, 1) // never read: what is noted is enough
 	signal.Notify(heard, syscall.SIGPIPE)
 	return func() { signal.Stop(heard) }

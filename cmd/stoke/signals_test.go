@@ -19,7 +19,7 @@ func TestInterrupts(t *testing.T) {
 	for name, all := range map[string][]heard{
 		"by hand":            {{os.Interrupt, 0, true}, {os.Interrupt, 300 * time.Millisecond, true}},
 		"timeout":            {{syscall.SIGTERM, 0, true}, {syscall.SIGTERM, time.Millisecond, false}},
-		"timeout, then hand": {{syscall.SIGTERM, 0, true}, {syscall.SIGTERM, time.Millisecond, false}, {os.Interrupt, together, true}},
+		"timeout, then hand": {{syscall.SIGTERM, 0, true}, {syscall.SIGTERM, time.Millisecond, false}, {os.Interrupt, signalWindow, true}},
 		"impatience":         {{os.Interrupt, 0, true}, {os.Interrupt, 150 * time.Millisecond, false}, {os.Interrupt, 250 * time.Millisecond, true}},
 		"terminal":           {{syscall.SIGHUP, 0, true}, {syscall.SIGHUP, time.Hour, false}, {syscall.SIGTERM, time.Hour, true}},
 	} {

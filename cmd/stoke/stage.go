@@ -87,9 +87,9 @@ func (st stage) dataDir() string {
 	return ".terraform"
 }
 
-// outlet is the standard output. It remembers the first thing that could not
-// be written: most of what is printed has nobody who would look, and a
-// pipeline must learn that it has half of it.
+// outlet is the standard output. It keeps the first write error: most printing
+// code does not check errors, and a pipeline must learn that its input is
+// incomplete.
 type outlet struct {
 	file *os.File
 

@@ -20,15 +20,15 @@ type editFlags struct {
 	state  string
 	backup string
 	dryRun bool
-	// keep says that backups are kept one beside the other: what the command
-	// does cannot be undone without one.
+	// keep gives each backup a name of its own: without a backup the command could
+	// not be undone.
 	keep bool
 }
 
 func (f *editFlags) add(s *session, flags *pflag.FlagSet) {
 	f.lock.add(flags)
 	flags.StringVar(&f.state, "state", "", "Change `FILE` in place of the configuration's state.")
-	flags.StringVar(&f.backup, "backup", "", "Keep the state before the change in `FILE`; unless said otherwise, beside the state, in a file whose name ends in .backup.")
+	flags.StringVar(&f.backup, "backup", "", "Keep the state before the change in `FILE`; by default in a file next to the state, with a name that ends in .backup.")
 	flags.Bool("ignore-remote-version", false, "Accepted and without effect.")
 	s.addNoColor(flags)
 	_ = flags.MarkHidden("ignore-remote-version") // it is there
@@ -57,7 +57,8 @@ func (s *session) openEdit(ctx context.Context, f *editFlags, path, operation st
 		return nil, err
 	}
 	if n := len(file.Open()); n > 0 {
-		s.complain(problem("State has unsettled operations", "A run was cut short, and of %d operation(s) nobody knows yet how they ended. Run \"stoke apply -refresh-only\" first, which finds out.", n))
+		s.complain(problem("State has unsettled operations", "A run was cut short, and the results of %d operation(s) "+
+			"are not known yet. Run \"stoke apply -refresh-only\" first, which finds out.", n))
 		file.close()
 		return nil, failed
 	}

@@ -18,7 +18,7 @@ func stateMvCommand(s *session) *cobra.Command {
 		Short: "Give objects in the state another address",
 		Long: `Gives an object, a resource with all its instances, or a module with all that it
 holds another address in the state. The objects themselves are not touched. Where
-the configuration can say it, a moved block does the same for everybody.
+the configuration can say it, a moved block does the same for all users.
 
 With -state-out the objects go to another state.`,
 		Args: exactly(2, "two addresses are needed, SOURCE and DESTINATION"),
@@ -26,7 +26,7 @@ With -state-out the objects go to another state.`,
 	f.addDryRun(cmd.Flags())
 	f.add(s, cmd.Flags())
 	cmd.Flags().StringVar(&out, "state-out", "", "Move the objects to the state in `FILE`.")
-	cmd.Flags().String("backup-out", "", "Accepted and without effect: the other state's backup is beside it.")
+	cmd.Flags().String("backup-out", "", "Accepted and without effect: the other state's backup is next to it.")
 	_ = cmd.Flags().MarkHidden("backup-out") // it is there
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := s.parseTarget(args[0])

@@ -13,8 +13,8 @@ func statePullCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull [options]",
 		Short: "Print the state as it is stored",
-		Long: `Prints the state of the selected workspace, wherever it is kept, as JSON. What a
-run has recorded and not yet folded into it is taken in.`,
+		Long: `Prints the state of the selected workspace, wherever it is kept, as JSON. Changes
+that a run has recorded in the journal are included.`,
 		Args: atMost(0, ""),
 	}
 	s.addNoColor(cmd.Flags())
@@ -42,7 +42,7 @@ func (s *session) pull(ctx context.Context, store state.Store) error {
 	}
 	if n := len(f.Open()); n > 0 {
 		warnings = append(warnings, diagnostic(hcl.DiagWarning, "Operations are under way",
-			"The state tells of %d operation(s) that have not ended. They are left out of what is printed.", n))
+			"The state tells of %d operation(s) that have not ended. The printed state does not have them.", n))
 	}
 	s.stderr().Diagnostics(warnings, s.source(), false)
 	if f.Missing() {

@@ -16,11 +16,11 @@ func statePushCommand(s *session) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "push [options] PATH",
-		Short: "Replace the state by that of a file",
+		Short: "Replace the state by the state in a file",
 		Long: `Replaces the state of the selected workspace, wherever it is kept, by the one in a
-file, or on the standard input when PATH is -. It refuses a state of another
-lineage, one that is older than what is there, and to write while a run has left
-a journal.`,
+file, or on the standard input when PATH is -. It rejects a state of another
+lineage and a state older than the stored one, and it does not write while a run
+has left a journal.`,
 		Args: exactly(1, "PATH"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Write the state even if its lineage is another one or what is there is newer.")
@@ -85,18 +85,19 @@ func (s *session) push(ctx context.Context, text []byte, l lockFlags, force bool
 	return nil
 }
 
-// pushRefusal says why a state may not take the place of the one that is
-// there; "" if it may.
+// pushRefusal returns the reason why a state may not replace the stored one; ""
+// if it may.
 func pushRefusal(there, pushed *state.State) string {
 	empty := there.Serial() == 0 && len(there.Instances()) == 0 && len(there.Outputs()) == 0
 	switch {
 	case empty:
 	case pushed.Lineage() != "" && there.Lineage() != pushed.Lineage(): // one written by hand has none
-		return "It has the lineage \"" + pushed.Lineage() + "\" and the one that is there \"" + there.Lineage() + "\": they are states of different things."
+		return "It has the lineage \"" + pushed.Lineage() + "\" and the stored state has \"" + there.Lineage() + "\": " +
+			"they are states of different things."
 	case there.Serial() > pushed.Serial():
-		return "What is there has a newer serial: it was changed since the pushed state was taken."
+		return "The stored state has a newer serial: it was changed since the pushed state was read."
 	case there.Serial() == pushed.Serial() && !bytes.Equal(there.Encode(0), pushed.Encode(0)):
-		return "What is there has the same serial and another content: both were changed since they were one."
+		return "The stored state has the same serial and another content: both have changed since they were one."
 	}
 	return ""
 }

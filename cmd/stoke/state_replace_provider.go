@@ -30,7 +30,8 @@ stokehq/train. The new provider must understand what the old one has stored.`,
 		for i, text := range args {
 			p, err := tfaddr.ParseProviderSource(text)
 			if err != nil {
-				s.complain(problem("Invalid provider source", "%q is no source address of a provider, such as stokehq/train: %s.", text, err))
+				s.complain(problem("Invalid provider source", "%q is not the source address of a provider, such as "+
+					"stokehq/train: %s.", text, err))
 				return failed
 			}
 			sources[i] = p.String()
@@ -60,7 +61,8 @@ func (s *session) replaceProvider(ctx context.Context, f *editFlags, from, to st
 	}
 	if !approved {
 		if !s.mayAsk(input) {
-			s.complain(problem("Approval needed", "Somebody has to approve this, and questions are turned off (-input=false or TF_INPUT). Add -auto-approve to go on without a question."))
+			s.complain(problem("Approval needed", "This needs approval, and questions are turned off (-input=false or "+
+				"TF_INPUT). Add -auto-approve to go on without a question."))
 			return failed
 		}
 		s.say("\nDo you want to make these changes?\n  Only 'yes' will be accepted to continue.\n\n  Enter a value: ")

@@ -16,10 +16,10 @@ func stateRmCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm [options] ADDRESS...",
 		Short: "Forget objects without destroying them",
-		Long: `Takes objects out of the state and leaves them as they are: Stoke does not manage
-them any more. An address may name an object, a resource with all its instances,
-or a module with all that it holds. Where the configuration can say it, a removed
-block does the same for everybody.`,
+		Long: `Takes objects out of the state and leaves them as they are: Stoke no longer
+manages them. An address may name an object, a resource with all its instances, or
+a module with all that it holds. Where the configuration can say it, a removed
+block does the same for all users.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{path: cmd.CommandPath(), err: errors.New("the address of at least one object is needed")}

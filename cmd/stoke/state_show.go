@@ -24,7 +24,7 @@ func stateShowCommand(s *session) *cobra.Command {
 		}
 		a, err := address.ParseInstance(args[0])
 		if err != nil {
-			s.complain(problem("Invalid address", "%q is no address of an object: %s.", args[0], err))
+			s.complain(problem("Invalid address", "%q is not the address of an object: %s.", args[0], err))
 			return failed
 		}
 		file, err := s.currentState(cmd.Context(), path)

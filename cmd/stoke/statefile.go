@@ -146,7 +146,8 @@ func stateProblem(err error) *hcl.Diagnostic {
 		return problem("State is locked",
 			"The state %s is held by %s.\n\nWait until that run has ended, or let stoke wait with -lock-timeout=5m. %s", locked.Path, locked.Holder, lockAdvice(locked))
 	case errors.As(err, &lost):
-		return problem("State lock lost", "%s.\n\nSomebody else may be at work on the state now, so nothing more was written. Run stoke again: it goes on from what was recorded.", err)
+		return problem("State lock lost", "%s.\n\nAnother run may be changing the state now, so nothing more was "+
+			"written. Run stoke again: it continues from the recorded state.", err)
 	case errors.As(err, &conflict):
 		return problem("State changed meanwhile", "%s. Run stoke again.", err)
 	case errors.As(err, &corrupt):
@@ -157,7 +158,8 @@ func stateProblem(err error) *hcl.Diagnostic {
 		return problem("State format not supported", "%s.", err)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return problem("No permission for the state", "%s.\n\nStoke locks the state and writes its journal beside it, so that both the folder and the state must be writable. To look without writing, run a plan with -lock=false.", err)
+		return problem("No permission for the state", "%s.\n\nStoke locks the state and writes its journal next to "+
+			"it, so that both the folder and the state must be writable. To look without writing, run a plan with -lock=false.", err)
 	}
 	return problem("State cannot be read", "%s", asSentence(err.Error()))
 }
@@ -188,18 +190,21 @@ func (s *session) rescue(j *state.Journal, err error) {
 	data := j.Rescue()
 	// One that an earlier run has left is better than half of this one.
 	if werr := renameio.WriteFile(name, data, 0o600, renameio.WithTempDir("."), renameio.WithStaticPermissions(0o600)); werr != nil {
-		s.complain(problem("State not written", "%s. It could not be kept in %s either: %s. The journal beside the state holds all of it that could still be written, and the next run finds out the rest; do not remove it.", err, name, werr))
+		s.complain(problem("State not written", "%s. It could not be kept in %s either: %s. The journal next to the "+
+			"state holds all of it that could still be written, and the next run finds out the rest; do not remove it.", err, name, werr))
 		return
 	}
 	if lost := (*state.LostLockError)(nil); errors.As(err, &lost) {
-		s.complain(problem("State lock lost", "%s. Somebody else may be at work on the state now, so nothing more was written: the next run finds out by reading what this one did. The state as this run knew it was kept in %s.", err, name))
+		s.complain(problem("State lock lost", "%s. Another run may be changing the state now, so nothing more was "+
+			"written: the next run reads the objects again to find out what this run did. The state as this run knew it was kept in %s.", err, name))
 		return
 	}
-	s.complain(problem("State not written", "%s. The state as it is now was kept in %s, and the journal beside the state holds what was done: run stoke again when the cause is mended.", err, name))
+	s.complain(problem("State not written", "%s. The present state was kept in %s, and the journal next to the "+
+		"state holds all that was done: run stoke again when the cause is fixed.", err, name))
 }
 
-// workspace is the one whose state this is; that of a file is taken for the
-// selected one's.
+// workspace is the one whose state this is; a state in a file counts as the
+// selected workspace's state.
 func (f *stateFile) workspace() string {
 	if f.at != nil {
 		return f.at.workspace

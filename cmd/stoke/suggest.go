@@ -19,8 +19,8 @@ func nearest(given string, names []string) string {
 	return best
 }
 
-// suggest is the end of an error message: the name that was meant, with what
-// it is written with.
+// suggest returns the end of an error message: the closest known name, with its
+// prefix.
 func suggest(prefix, given string, names []string) string {
 	if name := nearest(given, names); name != "" {
 		return ". Did you mean \"" + prefix + name + "\"?"

@@ -11,7 +11,7 @@ import (
 )
 
 func taintCommand(s *session) *cobra.Command {
-	return taintingCommand(s, true, "taint", "Have the next apply make an object anew",
+	return taintingCommand(s, true, "taint", "Have the next apply recreate an object",
 		`Marks an object in the state as not to be trusted, so that the next plan replaces
 it. "stoke apply -replace=ADDRESS" does the same at once and shows it first.`)
 }
@@ -33,11 +33,11 @@ func taintingCommand(s *session, taint bool, name, short, long string) *cobra.Co
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a, err := address.ParseInstance(args[0])
 		if err != nil {
-			s.complain(problem("Invalid address", "%q is no address of an object: %s.", args[0], err))
+			s.complain(problem("Invalid address", "%q is not the address of an object: %s.", args[0], err))
 			return failed
 		}
 		if a.Mode == address.Data {
-			s.complain(problem("Data sources cannot be tainted", "%s is read anew with every plan; there is nothing to replace.", a))
+			s.complain(problem("Data sources cannot be tainted", "%s is read again with every plan; there is nothing to replace.", a))
 			return failed
 		}
 		return s.taint(cmd.Context(), f, a, taint, missingOK)
@@ -58,7 +58,8 @@ func (s *session) taint(ctx context.Context, f *editFlags, a address.Instance, t
 	o := file.State().Current(a)
 	switch {
 	case o == nil && missingOK:
-		s.complain(diagnostic(hcl.DiagWarning, "No such object", "The state has no object at %s, which is no error because of -allow-missing.", a))
+		s.complain(diagnostic(hcl.DiagWarning, "No such object", "The state has no object at %s; -allow-missing "+
+			"allows that.", a))
 		return nil
 	case o == nil:
 		s.complain(problem("No such object", "The state has no object at %s.%s", a, meant(file.State(), a.String())))

@@ -24,7 +24,7 @@ func versionCommand(s *session) *cobra.Command {
 		}
 		s.say("Stoke v%s\non %s_%s\n", version, runtime.GOOS, runtime.GOARCH)
 		for _, source := range sources(s.built) {
-			if v := numbered(s.built[source]); v != "" {
+			if v := ownVersion(s.built[source]); v != "" {
 				s.say("+ provider %s v%s\n", source, v)
 			}
 		}
@@ -60,7 +60,7 @@ func (s *session) selections() map[string]string {
 		if !ok || strings.HasPrefix(source, "terraform.io/builtin/") { // a part of the language
 			continue
 		}
-		selected[source] = cmp.Or(numbered(entry), version)
+		selected[source] = cmp.Or(ownVersion(entry), version)
 	}
 	return selected
 }

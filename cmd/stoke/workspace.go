@@ -86,10 +86,10 @@ func workspaceSelectCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "select [options] NAME",
 		Short: "Select a workspace",
-		Long:  `Makes a workspace the one that all commands in this working directory work in.`,
+		Long:  `Selects the workspace for all commands in this working directory.`,
 		Args:  exactly(1, "NAME"),
 	}
-	cmd.Flags().BoolVar(&create, "or-create", false, "Make the workspace if there is none of this name.")
+	cmd.Flags().BoolVar(&create, "or-create", false, "Make the workspace if it does not exist.")
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]

@@ -126,7 +126,8 @@ func (s *session) readStateText(name string) ([]byte, error) {
 		return nil, failed
 	}
 	if st.Unfolded() {
-		s.complain(problem("State has an open journal", "%s belongs to a run that has not ended: a journal beside the original holds what it lacks. Use \"stoke state pull\" there, which takes both together.", name))
+		s.complain(problem("State has an open journal", "%s belongs to a run that has not ended: a journal next to "+
+			"the original holds its latest changes. Use \"stoke state pull\" there, which takes both together.", name))
 		return nil, failed
 	}
 	return text, nil
@@ -139,7 +140,8 @@ func workspaceDeleteCommand(s *session) *cobra.Command {
 		Use:   "delete [options] NAME",
 		Short: "Delete a workspace",
 		Long: `Deletes a workspace and its state. A workspace whose state still holds objects is
-deleted with -force only: they stay, and nobody knows of them any more.`,
+deleted only with -force: the objects keep existing, and stoke no longer manages
+them.`,
 		Args: exactly(1, "NAME"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Delete the workspace even if its state holds objects, and forget them.")
@@ -182,7 +184,8 @@ func (s *session) deleteWorkspace(ctx context.Context, at *place, name string, l
 		s.complain(problem("Workspace has an open journal", "A run in %q was cut short. Select the workspace and run \"stoke apply -refresh-only\", which settles what it left, before you delete it.", name))
 		return failed
 	case held > 0 && !force:
-		s.complain(problem("Workspace is not empty", "Workspace %q is currently tracking %d object(s). Destroy them first: select the workspace and run \"stoke destroy\". With -force they stay, and nobody knows of them any more.", name, held))
+		s.complain(problem("Workspace is not empty", "Workspace %q is currently tracking %d object(s). Destroy them first: select the workspace and run \"stoke destroy\". "+
+			"With -force the objects keep existing, and stoke no longer manages them.", name, held))
 		return failed
 	}
 	if err := at.backend.Remove(ctx, name); err != nil {
@@ -200,7 +203,8 @@ func (s *session) deleteWorkspace(ctx context.Context, at *place, name string, l
 func workspaceProblem(err error) *hcl.Diagnostic {
 	var single *backend.SingleStateError
 	if errors.As(err, &single) {
-		return problem("Workspaces not supported", "The backend %q keeps one state, that of the workspace \"default\", and has no others.", single.Kind)
+		return problem("Workspaces not supported", "The backend %q keeps one state, for the workspace \"default\", "+
+			"and has no others.", single.Kind)
 	}
 	return problem("Workspaces not reachable", "%s.", err)
 }

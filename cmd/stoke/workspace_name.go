@@ -19,7 +19,7 @@ const workspaceVariable = "TF_WORKSPACE"
 func (s *session) workspace() (string, error) {
 	name, err := s.workspaceName()
 	if err != nil {
-		s.complain(problem("Selected workspace not known", "What was remembered of it cannot be read: %s. Mend that, or name a workspace in %s.", err, workspaceVariable))
+		s.complain(problem("Selected workspace not known", "Its saved settings cannot be read: %s. Mend that, or name a workspace in %s.", err, workspaceVariable))
 		return "", failed
 	}
 	if err := backend.CheckWorkspace(name); err != nil {

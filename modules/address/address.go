@@ -13,9 +13,9 @@ const (
 	Data
 )
 
-// Key is an instance key: none, a number (count) or a string (for_each), or
-// one that stands for instances that are not told apart yet.
-// The zero value is no key. Keys compare with ==.
+// Key is an instance key: none, a number (count), a string (for_each), or [*]
+// for all instances while they are not known. The zero value is the missing
+// key. Keys compare with ==.
 type Key struct {
 	kind uint8 // 0 none, 1 number, 2 string, 3 any
 	num  int

@@ -91,8 +91,8 @@ func (m Module) Steps() []Step {
 	return t.Steps
 }
 
-// Contains reports whether the target covers the instance, or one that an
-// address with [*] stands for.
+// Contains reports whether the target covers the instance, or an instance that
+// an address with [*] includes.
 func (t Target) Contains(i Instance) bool {
 	return t.MayContain(i.Resource) && (t.Resource == nil || meets(t.Key, i.Key))
 }
@@ -112,7 +112,7 @@ func (t Target) Covers(i Instance) bool {
 	return true
 }
 
-// meets reports whether a key that is asked for may be the one that is there.
+// meets reports whether a wanted key may be the given one.
 func meets(want, have Key) bool {
 	return want.IsZero() || want == have || want.IsAny() || have.IsAny()
 }

@@ -48,7 +48,7 @@ func CopyModule(ctx context.Context, fetcher *source.Fetcher, a source.Address, 
 		if a.Subdir != "" {
 			advice = fmt.Sprintf("copy the whole package from %s and work in its folder %s with -chdir", packageText(a), a.Subdir)
 		}
-		return fmt.Errorf("it calls module %q from %q, which is not part of what is copied; %s", name, text, advice)
+		return fmt.Errorf("it calls module %q from %q, which is not among the copied files; %s", name, text, advice)
 	}
 	return copyInto(from, to)
 }

@@ -142,7 +142,7 @@ func together[T any](list []T, do func(T)) {
 	wg.Wait()
 }
 
-// get fetches one package into a folder beside those of installed modules.
+// get fetches one package into a folder next to the installed modules.
 func (r *run) get(p *pack) (dir, sub string, err error) {
 	if err := r.ctx.Err(); err != nil {
 		return "", "", err
@@ -185,7 +185,7 @@ func (r *run) place(called modules.Called, p *pack) modules.Found {
 	call := called.Call
 	if p.err != nil {
 		return modules.Found{Problem: failure(&call.SourceRange, "Module cannot be fetched",
-			"Module %q comes from %s, which cannot be fetched: %s.", call.Name, call.Address.Redacted(), reason(p.err))}
+			"Module %q has the source %s, which cannot be fetched: %s.", call.Name, call.Address.Redacted(), reason(p.err))}
 	}
 	final := filepath.Join(r.in.folder(), called.Key)
 	dir, err := source.Within(p.dir, joined(p.sub, call.Address.Subdir))
@@ -194,7 +194,7 @@ func (r *run) place(called modules.Called, p *pack) modules.Found {
 	}
 	if err != nil {
 		return modules.Found{Problem: failure(&call.SourceRange, "Module cannot be installed",
-			"Module %q comes from %s, and cannot be put into %s: %s.", call.Name, call.Address.Redacted(), final, reason(err))}
+			"Module %q has the source %s, and cannot be put into %s: %s.", call.Name, call.Address.Redacted(), final, reason(err))}
 	}
 	r.fresh[called.Key] = true
 	return modules.Found{Dir: filepath.Join(final, dir), Package: final, Version: p.version}

@@ -56,7 +56,7 @@ func (r *run) choose(call *modules.Call) (string, *hcl.Diagnostic) {
 	known := r.picks[a.Package]
 	if known.err != nil {
 		return "", failure(&call.SourceRange, "Registry cannot be asked",
-			"Module %q comes from %s, and its versions are unknown: %s.", call.Name, a.Redacted(), reason(known.err))
+			"Module %q has the source %s, and its versions are unknown: %s.", call.Name, a.Redacted(), reason(known.err))
 	}
 	wanted := strings.TrimSpace(call.Version)
 	var constraints goversion.Constraints

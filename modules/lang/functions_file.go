@@ -49,7 +49,7 @@ func expandHome(name string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// open opens a regular file, never waiting for one that is none.
+// open opens a regular file; for anything else it fails without waiting.
 func (f folder) open(name string) (*os.File, error) {
 	path, err := f.at(name)
 	if err != nil {
@@ -58,7 +58,8 @@ func (f folder) open(name string) (*os.File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("there is no such file; functions read files that are there before the plan, not those that a resource makes")
+		return nil, errors.New("there is no such file; functions read files that exist before the plan, not files " +
+			"that a resource makes")
 	case err != nil:
 		return nil, err
 	case info.IsDir():
@@ -108,8 +109,8 @@ func fileError(name cty.Value, err error) error {
 	return function.NewArgErrorf(0, "%s: %w", spell(name), err)
 }
 
-// files are the functions that read the file system. What interrupted returns
-// ends those that walk through folders.
+// files are the functions that read the file system. An error of interrupted
+// ends the functions that walk through folders.
 func (f folder) files(interrupted func() error) map[string]function.Function {
 	return map[string]function.Function{
 		"file": ofPath(cty.String, func(name string) (cty.Value, error) {

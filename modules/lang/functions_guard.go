@@ -47,7 +47,7 @@ var logFunc = guarded(stdlib.LogFunc, func(args []cty.Value) error {
 
 var powFunc = guarded(stdlib.PowFunc, func(args []cty.Value) error {
 	if math.IsNaN(math.Pow(float(args[0]), float(args[1]))) {
-		return function.NewArgErrorf(1, "the result is no real number")
+		return function.NewArgErrorf(1, "the result is not a real number")
 	}
 	return nil
 })

@@ -49,7 +49,7 @@ var rsadecryptFunc = ofStrings(func(a []string) (string, error) {
 	}
 	raw, err := ssh.ParseRawPrivateKey([]byte(a[1]))
 	if err != nil {
-		return "", function.NewArgErrorf(1, "it is no private key in PEM without a passphrase")
+		return "", function.NewArgErrorf(1, "it is not a private key in PEM without a passphrase")
 	}
 	key, ok := raw.(*rsa.PrivateKey)
 	if !ok {

@@ -143,7 +143,7 @@ func parsePrefix(v cty.Value) (*net.IPNet, error) {
 	}
 	_, network, err := net.ParseCIDR(text)
 	if err != nil {
-		return nil, function.NewArgErrorf(0, "it is no network in CIDR notation, such as 10.0.0.0/8")
+		return nil, function.NewArgErrorf(0, "it is not a network in CIDR notation, such as 10.0.0.0/8")
 	}
 	return network, nil
 }

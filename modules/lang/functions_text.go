@@ -128,7 +128,7 @@ func base64gzip(a []string) (string, error) {
 func textEncode(a []string) (string, error) {
 	enc, err := ianaindex.IANA.Encoding(a[1])
 	if err != nil || enc == nil {
-		return "", function.NewArgErrorf(1, "%q is no encoding that IANA names and that is supported here", a[1])
+		return "", function.NewArgErrorf(1, "%q is not a supported encoding with an IANA name", a[1])
 	}
 	name, err := ianaindex.IANA.Name(enc)
 	if err != nil {
@@ -144,7 +144,7 @@ func textEncode(a []string) (string, error) {
 func textDecode(a []string) (string, error) {
 	enc, err := ianaindex.IANA.Encoding(a[1])
 	if err != nil || enc == nil {
-		return "", function.NewArgErrorf(1, "%q is no encoding that IANA names and that is supported here", a[1])
+		return "", function.NewArgErrorf(1, "%q is not a supported encoding with an IANA name", a[1])
 	}
 	content, err := base64.StdEncoding.DecodeString(a[0])
 	if err != nil {
@@ -152,7 +152,7 @@ func textDecode(a []string) (string, error) {
 	}
 	text, err := enc.NewDecoder().Bytes(content)
 	if err != nil || bytes.ContainsRune(text, utf8.RuneError) {
-		return "", function.NewArgErrorf(0, "it has bytes that are no characters in %s", a[1])
+		return "", function.NewArgErrorf(0, "it has bytes that are not characters in %s", a[1])
 	}
 	return string(text), nil
 }

@@ -68,7 +68,7 @@ func decodeTfvars(text string) (cty.Value, error) {
 	}
 	attrs, diags := body.JustAttributes()
 	if diags.HasErrors() {
-		return cty.DynamicVal, function.NewArgErrorf(0, "a .tfvars file holds definitions alone: %s", said(diags))
+		return cty.DynamicVal, function.NewArgErrorf(0, "a .tfvars file only holds definitions: %s", said(diags))
 	}
 	values := make(map[string]cty.Value, len(attrs))
 	for name, attr := range attrs {

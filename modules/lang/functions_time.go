@@ -39,7 +39,8 @@ var timecmpFunc = function.New(&function.Spec{
 		for i, arg := range args {
 			t, err := time.Parse(time.RFC3339, arg.AsString())
 			if err != nil {
-				return cty.NilVal, function.NewArgErrorf(i, "it is no time in the form of RFC 3339, such as 2026-01-02T15:04:05Z")
+				return cty.NilVal, function.NewArgErrorf(i, "it is not a time in the form of RFC 3339, such as "+
+					"2026-01-02T15:04:05Z")
 			}
 			times[i] = t
 		}

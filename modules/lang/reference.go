@@ -186,7 +186,7 @@ func resource(whole, rest hcl.Traversal, mode address.Mode) (Reference, hcl.Diag
 	if len(rest) < 2 {
 		detail := fmt.Sprintf("A reference to a %s has at least a type and a name: %s.", kind, form)
 		if prefix == "" {
-			detail = fmt.Sprintf("%q is no name that the language knows. A reference to a resource has at least a type and a name (%s), "+
+			detail = fmt.Sprintf("%q is not a name of the language. A reference to a resource has at least a type and a name (%s), "+
 				"one to a variable starts with var., one to a local value with local.; a text needs quotes.", whole.RootName(), form)
 		}
 		return Reference{}, invalid(whole, detail)

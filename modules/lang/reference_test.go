@@ -76,7 +76,7 @@ func TestParseReferenceErrors(t *testing.T) {
 		"data.x":        "data.TYPE.NAME",
 		"data.x[0].y":   "with dots between them",
 		"resource.x":    "resource.TYPE.NAME",
-		"x":             `"x" is no name that the language knows`,
+		"x":             `"x" is not a name of the language`,
 		"x[0]":          "starts with its type and name",
 		"count":         "write count.index",
 		"count.foo":     `"count" has no attribute "foo"; write count.index`,

@@ -55,7 +55,7 @@ func Parse(text string) (Address, error) {
 	case len(text) > 4096:
 		return Address{}, errors.New("it is longer than 4096 bytes")
 	case strings.ContainsFunc(text, unicode.IsControl), !utf8.ValidString(text):
-		return Address{}, errors.New("it contains a control character or what is no text")
+		return Address{}, errors.New("it contains a control character or invalid text")
 	case text == ".", text == "..":
 		return Address{}, fmt.Errorf("a folder begins with ./ or ../: write %q", "./"+text)
 	case isFolder(text):
@@ -111,7 +111,7 @@ func (a Address) Name() string { return strings.TrimPrefix(a.Text, libraryPrefix
 
 func parseRegistry(text string) (Address, error) {
 	if strings.Contains(text, "::") || strings.Contains(text, "://") || strings.HasPrefix(text, "/") {
-		return Address{}, errors.New("it is no address of a registry")
+		return Address{}, errors.New("it is not an address of a registry")
 	}
 	pkg, sub := splitSubdir(text)
 	m, err := tfaddr.ParseModuleSource(pkg)
@@ -136,14 +136,14 @@ func parseRegistry(text string) (Address, error) {
 func packageName(p tfaddr.ModulePackage) (name string, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("its host is no valid name")
+			err = errors.New("its host is not a valid name")
 		}
 	}()
 	return p.String(), nil
 }
 
-// splitSubdir takes the folder after a double slash out of an address, with
-// what comes after a question mark left to the package.
+// splitSubdir takes the folder after a double slash out of an address. The
+// query after a question mark stays with the package.
 func splitSubdir(text string) (pkg, sub string) {
 	from := 0
 	if at := strings.Index(text, "://"); at >= 0 && !strings.ContainsAny(text[:at], "/?") { // after a scheme, not in a path
@@ -174,7 +174,7 @@ func cleanSubdir(sub string) (string, error) {
 	case clean == ".":
 		return "", nil
 	case clean == "..", strings.HasPrefix(clean, "../"):
-		return "", fmt.Errorf("the folder %q after // is outside of what is fetched", sub)
+		return "", fmt.Errorf("the folder %q after // is outside of the fetched package", sub)
 	}
 	return clean, nil
 }

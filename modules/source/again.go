@@ -40,8 +40,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// errStalled says that a connection stands and nothing comes over it.
-var errStalled = errors.New("the server sends nothing any more")
+// errStalled: the connection is open but idle.
+var errStalled = errors.New("the server has stopped sending")
 
 // passing reports whether an error may be another time's success: what the
 // network does to a connection, and servers that have too much to do.

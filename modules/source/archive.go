@@ -76,7 +76,7 @@ func explained(kind string, err error) error {
 		return fmt.Errorf("the %s archive is cut off", kind)
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, tar.ErrHeader),
 		errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.As(err, &corrupt), errors.Is(err, io.EOF):
-		return fmt.Errorf("it is no sound %s archive: %w", kind, err)
+		return fmt.Errorf("it is not a sound %s archive: %w", kind, err)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (t *tree) unxz(ctx context.Context, f io.Reader) error {
 		cancel()
 	}
 	if failed := cmd.Wait(); failed != nil && said.Len() > 0 {
-		return fmt.Errorf("it is no sound tar.xz archive: %s", firstLine(said.String()))
+		return fmt.Errorf("it is not a sound tar.xz archive: %s", firstLine(said.String()))
 	}
 	return err
 }

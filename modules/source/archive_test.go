@@ -225,7 +225,7 @@ func TestUnpackHostile(t *testing.T) {
 		"fifo":                {items: []item{{name: "pipe", kind: tar.TypeFifo}}, want: "neither a file", tar: true},
 		"hard link up":        {items: []item{{name: "h", link: "../../archive", kind: tar.TypeLink}}, want: "leads out", tar: true},
 		"hard link absolute":  {items: []item{{name: "h", link: "/etc/passwd", kind: tar.TypeLink}}, want: "leads out", tar: true},
-		"hard link to link":   {items: []item{{name: "l", link: "x"}, {name: "h", link: "l", kind: tar.TypeLink}}, want: "no file before it", tar: true},
+		"hard link to link":   {items: []item{{name: "l", link: "x"}, {name: "h", link: "l", kind: tar.TypeLink}}, want: "not a file before it", tar: true},
 		"loop":                {items: []item{{name: "l", link: "l"}}, want: "leads out"},
 		"too many":            {items: []item{{name: "1/"}, {name: "2/"}, {name: "3/"}, {name: "4/"}, {name: "5/"}, {name: "6/"}}, want: "too many entries"},
 		"too large":           {items: []item{{name: "z", text: strings.Repeat("\x00", 5000)}}, want: "too large"},

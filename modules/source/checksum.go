@@ -17,8 +17,8 @@ var hashes = map[string]func() hash.Hash{
 	"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New,
 }
 
-// checksum reads ?checksum=TYPE:HEX, or HEX alone, of which the length says
-// the type. It is nil where there is none.
+// checksum reads ?checksum=TYPE:HEX, or only HEX, whose length determines the
+// type. It is nil where there is none.
 func checksum(u *url.URL) (hash.Hash, []byte, error) {
 	text := u.Query().Get("checksum")
 	if text == "" {

@@ -48,7 +48,7 @@ func NewHTTPClient() *http.Client {
 // ends, into may hold parts and is the caller's to remove.
 func (f *Fetcher) Fetch(ctx context.Context, a Address, into string) (sub string, err error) {
 	if a.Kind != Remote {
-		return "", fmt.Errorf("fetch %s: it is no remote package", a.Text)
+		return "", fmt.Errorf("fetch %s: it is not a remote package", a.Text)
 	}
 	sub, err = f.fetch(ctx, a, into, 0)
 	if err != nil {
@@ -126,7 +126,7 @@ func Within(dir, sub string) (string, error) {
 	}
 	found, err := fs.Glob(os.DirFS(dir), sub)
 	if err != nil {
-		return "", fmt.Errorf("the folder %q is no valid pattern", sub)
+		return "", fmt.Errorf("the folder %q is not a valid pattern", sub)
 	}
 	var folders []string
 	for _, name := range found {

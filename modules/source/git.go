@@ -45,8 +45,8 @@ func (f *Fetcher) git(ctx context.Context, a Address, into string) error {
 		err = g.run(ctx, "fetch", "--quiet", "--no-tags", "--depth="+depth, "--", u.String(), wanted)
 	}
 	if err != nil && ctx.Err() == nil {
-		// The server may give whole branches alone, and an abbreviated commit
-		// is known to nobody but who has them all.
+		// The server may only allow fetching whole branches, and an abbreviated
+		// commit can only be resolved with all of them.
 		if err := g.run(ctx, "fetch", "--quiet", "--", u.String(), "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*", "+HEAD:refs/remotes/origin/HEAD"); err != nil {
 			return err
 		}

@@ -179,7 +179,7 @@ func follow(from *url.URL, location string) (Address, error) {
 	if isFolder(location) || strings.HasPrefix(location, "/") {
 		relative, err := from.Parse(location)
 		if err != nil {
-			return Address{}, fmt.Errorf("the server names the place %q, which is no valid URL", clipped(location))
+			return Address{}, fmt.Errorf("the server names the place %q, which is not a valid URL", clipped(location))
 		}
 		location = relative.String()
 	}

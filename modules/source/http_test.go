@@ -118,7 +118,7 @@ func TestHTTPErrors(t *testing.T) {
 		"/none":           "404",
 		"/x.tar.gz//nope": `no folder "nope"`,
 		"/x.tar.gz//no*":  "0 folders",
-		"/page.zip":       "no sound zip archive",
+		"/page.zip":       "not a sound zip archive",
 		"/blank":          "?archive=",
 		"/unnamed":        "?archive=",
 		"/cut.tar.gz":     "middle of the archive",

@@ -130,11 +130,11 @@ func (r *Registry) discover(ctx context.Context, host svchost.Hostname) (*url.UR
 	if !forced {
 		text, res, err := r.get(ctx, host, from)
 		if err != nil {
-			return nil, fmt.Errorf("the registry %s cannot be asked about itself: %w", host.ForDisplay(), err)
+			return nil, fmt.Errorf("the registry %s does not describe itself: %w", host.ForDisplay(), err)
 		}
 		var services map[string]any
 		if err := json.Unmarshal(text, &services); err != nil {
-			return nil, fmt.Errorf("%s is no registry: it describes itself in no JSON object", host.ForDisplay())
+			return nil, fmt.Errorf("%s is not a registry: its description is not a JSON object", host.ForDisplay())
 		}
 		location, _ = services[modulesService].(string)
 		from = res.Request.URL
@@ -144,7 +144,7 @@ func (r *Registry) discover(ctx context.Context, host svchost.Hostname) (*url.UR
 	}
 	u, err := from.Parse(location)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("%s names %q as its registry of modules, which is no web address", host.ForDisplay(), clipped(location))
+		return nil, fmt.Errorf("%s names %q as its registry of modules, which is not a web address", host.ForDisplay(), clipped(location))
 	}
 	if !forced && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s names %q as its registry of modules, which is not encrypted", host.ForDisplay(), clipped(location))

@@ -107,7 +107,7 @@ func TestRegistryErrors(t *testing.T) {
 		}
 	}
 	documents := map[string]string{
-		"not json": "no JSON object", `{}`: "no registry of modules", `{"modules.v1": "ftp://x"}`: "no web address",
+		"not json": "not a JSON object", `{}`: "no registry of modules", `{"modules.v1": "ftp://x"}`: "not a web address",
 		`{"modules.v1": "http://example.com/"}`: "not encrypted", `{"modules.v1": {}}`: "no registry of modules",
 	}
 	for document, want := range documents {

@@ -46,7 +46,7 @@ func parseRemote(text string) (Address, error) {
 	}
 	u, err := url.Parse(place)
 	if err != nil {
-		return Address{}, fmt.Errorf("it is no valid URL: %s", urlCause(err))
+		return Address{}, fmt.Errorf("it is not a valid URL: %s", urlCause(err))
 	}
 	return newRemote(named, getter, implied, place, sub, u)
 }
@@ -171,7 +171,7 @@ func checkGit(u *url.URL) error {
 		return errors.New("a private key does not belong into a source address, which is stored; let the SSH agent or ~/.ssh/config name the key")
 	}
 	if depth := query.Get("depth"); depth != "" && !positive(depth) {
-		return fmt.Errorf("its depth %q is no number from 1 on", depth)
+		return fmt.Errorf("its depth %q is not a number from 1 on", depth)
 	}
 	return nil
 }

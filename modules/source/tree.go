@@ -140,7 +140,7 @@ func (t *tree) hardLink(name, target string) error {
 	}
 	info, err := t.root.Lstat(first)
 	if err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("the link %q is to %q, which is no file before it", name, target)
+		return fmt.Errorf("the link %q is to %q, which is not a file before it", name, target)
 	}
 	if err := t.vacate(name); err != nil {
 		return err

@@ -27,7 +27,7 @@ func Format(name string, src []byte) (formatted []byte, diags hcl.Diagnostics) {
 	if _, diags := Parse(name, result); diags.HasErrors() {
 		return src, hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Formatting would break the file",
-			Detail:  "What the formatter made of this file cannot be parsed any more, so it was left as it is. Please report this with the file.",
+			Detail:  "The formatted file cannot be parsed, so the file was left as it is. Please report this with the file.",
 			Subject: startOf(name).Ptr(),
 		}}
 	}

@@ -17,7 +17,7 @@ const (
 type header struct {
 	state cellState
 	ok    bool
-	// deferred says that the cell read something that this phase cannot decide.
+	// deferred reports that the cell read something that this phase cannot decide.
 	deferred bool
 	owner    *Task
 	ready    chan struct{} // made by the first task that waits
@@ -46,8 +46,8 @@ type cell[T any] struct {
 	value T
 }
 
-// get returns the cell's value, computing it if nobody has. ok is false when
-// the value could not be made; whoever computed it has reported why.
+// get returns the cell's value, which the first caller computes. ok is false
+// when the value could not be made; whoever computed it has reported why.
 func (c *cell[T]) get(t *Task, compute func(t *Task) (T, bool)) (value T, ok bool) {
 	switch t.enter(&c.header) {
 	case mine:
@@ -69,8 +69,8 @@ const (
 	cyclic
 )
 
-// enter makes the task the one that computes the cell, or waits until it is
-// done. The cell becomes a dependency of the one that the task is computing.
+// enter lets the task compute the cell, or waits until another task has. The
+// cell becomes a dependency of the cell that the task is computing.
 func (t *Task) enter(h *header) entry {
 	ev := t.ev
 	ev.mu.Lock()

@@ -12,8 +12,8 @@ import (
 // CheckFailed is the summary of the warning that a check does not hold.
 const CheckFailed = "Check block assertion failed"
 
-// scoped makes the cells of a check's own data source advisory: what goes
-// wrong in them is a warning, and a result of the check.
+// scoped makes the cells of a check's own data source advisory: their errors
+// become warnings, and results of the check.
 func (r *Resource) scoped(h *header) {
 	if r.Decl.Check != "" {
 		h.advises = &advice{r.module.checked(state.CheckedBlock, r.Decl.Check)}
@@ -111,13 +111,13 @@ func (t *Task) check(m *Module, decl *modules.CheckBlock) {
 }
 
 // mayRefer reports whether an expression in the scope may name the resource:
-// a check's own data source is nobody else's business.
+// only its check may name a check's own data source.
 func (b *contextBuilder) mayRefer(r *Resource, ref lang.Reference) bool {
 	if r.Decl.Check == "" || r.Decl.Check == b.scope.check {
 		return true
 	}
 	b.fail(ref, "Reference to a check's own data source",
 		address.Resource{Mode: r.Addr.Mode, Type: r.Addr.Type, Name: r.Addr.Name}.String()+
-			" belongs to the check \""+r.Decl.Check+"\" and can be used in its assert blocks alone. Declare it outside of the check to use it here.")
+			" belongs to the check \""+r.Decl.Check+"\" and can only be used in its assert blocks. Declare it outside of the check to use it here.")
 	return false
 }

@@ -23,8 +23,8 @@ type tally struct {
 	seen map[checked]*state.CheckedObject
 }
 
-// note adds the outcome of one condition to an object's; a message says which
-// condition is false.
+// note adds the outcome of one condition to the outcome of its object; a
+// message says which condition is false.
 func (ev *Evaluator) note(c checked, status state.CheckStatus, messages ...string) {
 	if ev.opts.Validating {
 		return
@@ -65,10 +65,10 @@ func configured(m *modules.Module, name string) string {
 	return b.String()
 }
 
-// CheckResults is what became of all conditions of the configuration in this
-// phase. Before it, Checks and everything else have been evaluated; whole says
-// that nothing was left out, so that a declaration without objects has none.
-// Objects that the phase did not look at stay as they are in base.
+// CheckResults returns the results of all conditions of the configuration in
+// this phase. Before it, Checks and everything else have been evaluated; whole
+// reports that nothing was left out, so that a declaration without objects has
+// none. Objects that the phase did not look at stay as they are in base.
 func (ev *Evaluator) CheckResults(base []state.CheckResult, whole bool) []state.CheckResult {
 	results := map[string]*state.CheckResult{}
 	at := map[string]map[string]int{} // declaration → object → place

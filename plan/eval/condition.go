@@ -16,13 +16,13 @@ import (
 // with self where the object exists.
 type Context struct {
 	Module   *Module
-	Output   string // of the module, where there is no instance
+	Output   string // of the module, for a condition without an instance
 	Instance *Instance
 	Self     cty.Value
 }
 
-// Conditions decides pre- and postconditions. What is false is reported as an
-// error with the given summary and makes the result false; what is not known
+// Conditions decides pre- and postconditions. A false condition is reported as
+// an error with the given summary and makes the result false; what is not known
 // yet counts as true.
 func (t *Task) Conditions(c Context, checks []*modules.Check, summary string) bool {
 	_, ok := t.Decide(c, checks, summary)
@@ -92,7 +92,8 @@ func (t *Task) aboutItself(r *Resource, check *modules.Check) bool {
 			found = true
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Condition refers to its own resource",
-				Detail:  fmt.Sprintf("The conditions of %s may not refer to %s. In a postcondition, self stands for the object that it is about.", r.Addr, r.Addr),
+				Detail: fmt.Sprintf("The conditions of %s may not refer to %s. In a postcondition, self is the object that "+
+					"the postcondition checks.", r.Addr, r.Addr),
 				Subject: ref.Range.Ptr(),
 			})
 		}
@@ -125,7 +126,8 @@ func (t *Task) condition(s scope, check *modules.Check) (cty.Value, bool) {
 	return v, true
 }
 
-// message is the check's own, or the reason why there is none.
+// message returns the text of the check's error_message, or the reason why it
+// has no value.
 func (t *Task) message(s scope, check *modules.Check) string {
 	if check.ErrorMessage == nil {
 		return "The condition is false."

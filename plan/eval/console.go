@@ -7,8 +7,8 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 )
 
-// Expression gives the value of an expression that stands in no file, as if
-// it were written in the module. It may use the functions of the console.
+// Expression gives the value of an expression outside of any file, as if it
+// were written in the module. It may use the functions of the console.
 func (m *Module) Expression(t *Task, expr hcl.Expression) (cty.Value, bool) {
 	refs, diags := lang.References(expr)
 	if diags.HasErrors() {

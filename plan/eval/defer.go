@@ -4,9 +4,9 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// What a phase cannot decide (a count that is known only after apply, and
-// whatever its resolver defers) makes everything that reads it deferred too:
-// each cell hands that on to the one that asked for it.
+// A value that a phase cannot decide (a count that is known only after apply,
+// or a value that its resolver defers) defers everything that reads it: each
+// cell passes the deferral on to the cell that reads it.
 
 // Defer makes the cell that the task computes, and all that read it, deferred.
 func (t *Task) Defer() {
@@ -26,8 +26,8 @@ func (t *Task) Deferred() bool {
 	return h != nil && h.deferred
 }
 
-// pass hands on from a cell that is done to the one that asked for it. The
-// evaluator's mutex is held.
+// pass hands the deferral of a finished cell on to its reader. The evaluator's
+// mutex is held.
 func (t *Task) pass(h *header) {
 	if !h.deferred {
 		return
@@ -72,8 +72,8 @@ func (t *Task) readsResources() bool {
 	return false
 }
 
-// OutputDeferred reports whether an output, which was asked for before, rests
-// on something deferred.
+// OutputDeferred reports whether an evaluated output depends on something
+// deferred.
 func (m *Module) OutputDeferred(name string) bool {
 	m.ev.mu.Lock()
 	defer m.ev.mu.Unlock()
@@ -117,7 +117,7 @@ func repeatedBy(count bool) string {
 	return "for_each"
 }
 
-// Open reports whether the instance stands for all of a call whose count or
+// Open reports whether the instance represents all of a call whose count or
 // for_each is not known yet, and names the call: its path without a key.
 func (m *Module) Open() (address.Module, bool) {
 	if m.parent == nil || !m.rep.key.IsAny() {
@@ -137,6 +137,6 @@ func (m *Module) Undecided() bool {
 	return false
 }
 
-// open reports whether the instance stands for any number of instances, also zero:
+// open reports whether the instance represents any number of instances, also zero:
 // an error that depends on values may be wrong.
 func (i *Instance) open() bool { return i.Addr.Key.IsAny() || i.Resource.module.Undecided() }

@@ -12,9 +12,9 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// FromProvider turns a provider's diagnostics into those of the language: the
-// place is where the attribute at fault is written, or else rng. about names
-// the object for diagnostics that have no place.
+// FromProvider turns a provider's diagnostics into diagnostics of the language:
+// the place is the attribute at fault in the file, or else rng. about names the
+// object for diagnostics that have no place.
 func FromProvider(diags providers.Diagnostics, body hcl.Body, rng hcl.Range, about string) hcl.Diagnostics {
 	if len(diags) == 0 {
 		return nil
@@ -120,9 +120,8 @@ func within(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
 	return expr.Range()
 }
 
-// SortDiagnostics puts errors and warnings in the order of the files, those
-// without a place last and those of one place by the object that they are about,
-// and removes repetitions.
+// SortDiagnostics orders errors and warnings by files, with the ones without a
+// place last, and in one place by their objects, and removes repetitions.
 func SortDiagnostics(diags hcl.Diagnostics) hcl.Diagnostics {
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
 		switch {

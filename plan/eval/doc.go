@@ -1,7 +1,7 @@
 // Package eval gives values to declarations: module instances, variables,
 // locals, outputs, resources and provider configurations are memoised cells
-// that ask each other for what they need. The asking is the dependency graph:
-// it is found out once, by evaluating, and never declared a second time.
+// that read each other. The asking is the dependency graph: it is found out
+// once, by evaluating, and never declared a second time.
 //
 // One Evaluator serves one phase. It decides nothing about resources: what an
 // instance's value is, it asks its Resolver (the planner, or the executor with

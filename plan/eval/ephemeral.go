@@ -15,7 +15,7 @@ import (
 
 // Persistable reports, with a diagnostic each, ephemeral values in a
 // configuration that would have to be stored: only write-only attributes are
-// not. What is left of the marks is about what is stored.
+// not. The remaining marks concern stored values.
 func (i *Instance) Persistable(t *Task, ty *Type, marked *lang.Marked) bool {
 	if marked.IsZero() {
 		return true
@@ -48,8 +48,8 @@ func (i *Instance) Persistable(t *Task, ty *Type, marked *lang.Marked) bool {
 	return ok
 }
 
-// echoes are the computed attributes that repeat what lies at sensitive paths
-// of the configuration.
+// echoes returns the computed attributes that repeat the values at sensitive
+// paths of the configuration.
 func (ty *Type) echoes(sensitive []cty.Path) (paths []cty.Path) {
 	for _, name := range slices.Sorted(maps.Keys(ty.Schema.Echoes)) {
 		said := func(path cty.Path) bool {
@@ -66,8 +66,9 @@ func (ty *Type) echoes(sensitive []cty.Path) (paths []cty.Path) {
 	return paths
 }
 
-// ephemeralOutput says what is wrong with an output and an ephemeral value;
-// nil when nothing is.
+// ephemeralOutput returns the diagnostic for an ephemeral value in an output
+// that does not accept it, or for a value that is not ephemeral in an ephemeral
+// output; nil when nothing is.
 func (m *Module) ephemeralOutput(decl *modules.Output, v cty.Value) *hcl.Diagnostic {
 	fail := func(detail string) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Ephemeral value not allowed", Detail: detail, Subject: decl.Value.Range().Ptr()}
@@ -85,8 +86,8 @@ func (m *Module) ephemeralOutput(decl *modules.Output, v cty.Value) *hcl.Diagnos
 	return nil
 }
 
-// ephemeralArgument says that a module's variable does not take an ephemeral
-// value; nil when it does.
+// ephemeralArgument reports an ephemeral value for a module's variable that
+// takes none; nil when it does.
 func (m *Module) ephemeralArgument(decl *modules.Variable, v cty.Value, at hcl.Range) *hcl.Diagnostic {
 	if decl.Ephemeral || !lang.Has(v, lang.Ephemeral) {
 		return nil

@@ -16,11 +16,11 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Resolver says what a resource instance's value is in this phase.
+// Resolver returns the values of resource instances in this phase.
 type Resolver interface {
-	// Value returns the instance's object, marked where it is sensitive. It is
-	// asked once per instance. On failure it reports to the task and returns
-	// false.
+	// Value returns the instance's object, marked where it is sensitive. The
+	// evaluator calls it once per instance. On failure it reports to the task and
+	// returns false.
 	Value(ctx context.Context, t *Task, i *Instance) (cty.Value, bool)
 }
 
@@ -42,7 +42,7 @@ type Options struct {
 	// known yet; otherwise it gets the unknown values.
 	Deferring bool
 	// Validating leaves variables, count and for_each undecided: one instance
-	// stands for all of them.
+	// represents all of them.
 	Validating bool
 	// Stopping is closed by the first Ctrl-C, which ends functions that take
 	// long; nil: never.
@@ -70,14 +70,14 @@ type Evaluator struct {
 		schemas      map[string]*cell[*providers.Schema]
 		opened       []*redact.Provider
 		modules      map[address.Module]*Module // instances found so far
-		ghosts       map[address.Module]*Module // instances that are not wanted any more, as far as somebody asked
+		ghosts       map[address.Module]*Module // instances that are no longer in the configuration, created on demand
 		providers    map[providerKey]*cell[*Provider]
 		unconfigured map[string]*cell[*Provider] // by source
 		sources      map[string]string           // as written → in full
 	}
 }
 
-// New makes an evaluator. Nothing is evaluated before somebody asks.
+// New makes an evaluator. Evaluation is lazy.
 func New(ctx context.Context, o Options) *Evaluator {
 	ev := &Evaluator{opts: o, ctx: ctx, tokens: make(chan struct{}, max(o.Parallelism, 1))}
 	ev.sinks.once = map[string]bool{}
@@ -94,7 +94,7 @@ func New(ctx context.Context, o Options) *Evaluator {
 
 var errInterrupted = errors.New("interrupted")
 
-// interrupted is why functions that take long are to end; nil: they are not.
+// interrupted returns the reason to end long functions; nil: they are not.
 func (ev *Evaluator) interrupted() error {
 	select {
 	case <-ev.opts.Stopping:
@@ -157,7 +157,7 @@ func (ev *Evaluator) Failed() bool {
 	return ev.sinks.diags.HasErrors()
 }
 
-// Report passes a diagnostic on; unlike Do it waits for nobody.
+// Report passes a diagnostic on; unlike Do it does not wait.
 func (ev *Evaluator) Report(d *hcl.Diagnostic) { ev.report(hcl.Diagnostics{d}) }
 
 // ReportOnce reports the first of all diagnostics with the same key.

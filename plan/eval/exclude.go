@@ -7,7 +7,7 @@ import (
 )
 
 // Excluded reports whether the count or for_each of the resource, or of a
-// module around it, rests on something excluded: it stands for instances that
+// module around it, depends on something excluded: it represents instances that
 // are left as they are.
 func (i *Instance) Excluded() bool { return i.rep.excluded || i.Resource.module.excluded() }
 

@@ -38,9 +38,9 @@ func (m *Module) functions() map[string]function.Function {
 
 const providerPrefix = "provider::"
 
-// providerFunctions are those of the providers that the module requires, by the
-// names that it gives them. A provider that is not in required_providers has
-// none here, not even where resources need no such entry.
+// providerFunctions returns the functions of the module's required providers,
+// by their local names. A provider that is not in required_providers has none
+// here, not even where resources need no such entry.
 func (m *Module) providerFunctions() map[string]function.Function {
 	var own map[string]function.Function
 	for local := range m.Decl.Settings.RequiredProviders {
@@ -58,8 +58,8 @@ func (m *Module) providerFunctions() map[string]function.Function {
 	return own
 }
 
-// explainFunctions says of calls to functions in namespaces that do not exist
-// what would have to be declared, in place.
+// explainFunctions adds the missing declaration to errors about functions in
+// unknown namespaces.
 func explainFunctions(diags hcl.Diagnostics) {
 	for _, d := range diags {
 		unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
@@ -73,7 +73,8 @@ func explainFunctions(diags hcl.Diagnostics) {
 		case !isProvider && space == "core::":
 			continue // hcl says it well
 		case !isProvider:
-			d.Detail = fmt.Sprintf("There is no namespace %q. Functions of providers are called as provider::LOCAL_NAME::FUNCTION, those of the language by their names alone.", strings.TrimSuffix(space, "::"))
+			d.Detail = fmt.Sprintf("There is no namespace %q. Call functions of providers as "+
+				"provider::LOCAL_NAME::FUNCTION, and functions of the language by their names.", strings.TrimSuffix(space, "::"))
 		case local == "" || strings.Contains(local, "::"):
 			d.Summary = "Unknown provider function"
 			d.Detail = "Functions of providers are called as provider::LOCAL_NAME::FUNCTION, with the provider's name in required_providers."
@@ -82,12 +83,13 @@ func explainFunctions(diags hcl.Diagnostics) {
 			d.Detail = fmt.Sprintf("The provider %q has no function %q.", local, name)
 		default:
 			d.Summary = "Unknown provider function"
-			d.Detail = fmt.Sprintf("There is no function %q here: required_providers of this module has no provider %q, or that provider has no functions.", space+name, local)
+			d.Detail = fmt.Sprintf("Function %q is not available here: required_providers of this module has no provider "+
+				"%q, or that provider has no functions.", space+name, local)
 		}
 	}
 }
 
-// hasPrefix tells whether some function of the context is in the namespace.
+// hasPrefix reports whether some function of the context is in the namespace.
 func hasPrefix(ctx *hcl.EvalContext, space string) bool {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		for name := range ctx.Functions {

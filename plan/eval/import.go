@@ -18,8 +18,7 @@ type ImportTarget struct {
 	ID   string
 }
 
-// Import is an import block with its targets, which are evaluated when they
-// are asked for.
+// Import is an import block with its targets, which are evaluated on demand.
 type Import struct {
 	Decl    *modules.Import
 	root    *Module
@@ -111,7 +110,7 @@ func (i *Import) plain(t *Task, v cty.Value, expr hcl.Expression, what string) (
 	}
 	v, marks := v.Unmark()
 	if _, secret := marks[lang.Sensitive]; secret {
-		return fail("The %s is sensitive, but it shows in every plan. Use nonsensitive() if it is no secret.")
+		return fail("The %s is sensitive, but it shows in every plan. Use nonsensitive() if it is not a secret.")
 	}
 	if _, passing := marks[lang.Ephemeral]; passing {
 		return fail("The %s is ephemeral; a plan keeps it, so it must not be.")
@@ -127,7 +126,7 @@ func (i *Import) plain(t *Task, v cty.Value, expr hcl.Expression, what string) (
 		return fail("The %s depends on something that is known only after apply. Use values that are known while planning.")
 	}
 	if v.IsNull() {
-		return fail("The %s is null. Give the name by which the object's system knows it.")
+		return fail("The %s is null. Give the name that the object has in its system.")
 	}
 	return v, true
 }
@@ -141,7 +140,8 @@ func (i *Import) id(t *Task, s scope) (string, bool) {
 		return "", false
 	}
 	if v.AsString() == "" {
-		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid import id", Detail: "The id is empty. Give the name by which the object's system knows it.", Subject: i.Decl.ID.Range().Ptr()})
+		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid import id", Detail: "The id is empty. " +
+			"Give the name that the object has in its system.", Subject: i.Decl.ID.Range().Ptr()})
 		return "", false
 	}
 	return v.AsString(), true

@@ -57,7 +57,7 @@ func infiniteNumber(what string, at *hcl.Range) *hcl.Diagnostic {
 	}
 }
 
-// Finite reports whether an instance's configuration holds finite numbers alone.
+// Finite reports whether an instance's configuration only holds finite numbers.
 func (i *Instance) Finite(t *Task, config cty.Value) bool {
 	path, is := infinite(config)
 	if !is {

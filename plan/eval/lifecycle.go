@@ -16,9 +16,9 @@ import (
 
 // Lifecycle is what the instance's lifecycle block says, with the values of
 // arguments that are expressions. Every phase gets the same answer: what they
-// rest on has to be known while planning. Where it is deferred, while
-// validating, and where an instance stands for any number of them, what cannot
-// be told counts as left out.
+// rest on has to be known while planning. An argument that is not known is
+// treated as left out where it is deferred, while validating, and for an
+// instance that represents any number of instances.
 func (i *Instance) Lifecycle(t *Task) (modules.Lifecycle, bool) {
 	l := i.Resource.Decl.Lifecycle
 	if l.Dynamic == nil {
@@ -46,8 +46,8 @@ func (i *Instance) Lifecycle(t *Task) (modules.Lifecycle, bool) {
 }
 
 // Protected reports whether prevent_destroy keeps a stored object from being
-// destroyed, which the configuration may not want any more; the range is that
-// of the resource's declaration.
+// destroyed, also one that is no longer in the configuration; the range is the
+// range of the resource's declaration.
 func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, at hcl.Range, ok bool) {
 	decl := ev.Declared(addr.Resource)
 	if decl == nil {
@@ -62,7 +62,7 @@ func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, 
 		return false, decl.Range, false
 	}
 	r := m.resources[modules.ResourceName{Mode: addr.Mode, Type: addr.Type, Name: addr.Name}]
-	rep := ghostOf(addr.Key)
+	rep := orphanRepetition(addr.Key)
 	if inst := r.Instance(t, addr.Key); inst != nil {
 		rep = inst.rep
 	} else if r.Repeated() == "" {
@@ -73,8 +73,9 @@ func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, 
 	return protected, decl.Range, ok
 }
 
-// moduleOrGhost is the module instance at an address, or one made up where the
-// configuration does not want it any more; nil where it declares none such.
+// moduleOrGhost returns the module instance at an address, or a made-up one if
+// it is no longer in the configuration; nil if the configuration declares none
+// such.
 func (ev *Evaluator) moduleOrGhost(t *Task, addr address.Module) *Module {
 	m, ghosts := ev.root, false
 	for _, step := range addr.Steps() {
@@ -145,11 +146,13 @@ func (d dynamics) known(expr hcl.Expression, name string) (cty.Value, bool) {
 	case len(marked.Ephemeral) > 0:
 		return fail("The value for %s is ephemeral: the apply may be given another one than the plan was. Use a value that is not ephemeral.", d.subject())
 	case len(marked.Sensitive) > 0:
-		return fail("The value for %s is sensitive, and what is planned would tell it. Use nonsensitive() if it is no secret.", d.subject())
+		return fail("The value for %s is sensitive, and the plan would reveal it. Use nonsensitive() if it is not a "+
+			"secret.", d.subject())
 	case !v.IsWhollyKnown() && (d.lenient || d.task.Deferred()):
 		return cty.NilVal, true
 	case !v.IsWhollyKnown():
-		return fail("The value for %s is known only after apply, or rests on an element of count or for_each that is not there any more, but it decides what is planned. "+
+		return fail("The value for %s is known only after apply, or depends on an element of count or for_each that "+
+			"no longer exists, but it decides what is planned. "+
 			"Use values that are known before: variables, each.key, count.index, or what exists already.", d.subject())
 	case v.IsNull():
 		return fail("The value for %s is null. Give a value, or leave the argument out.", d.subject())
@@ -165,7 +168,7 @@ func (d dynamics) fail(expr hcl.Expression, name, detail string) bool {
 	return false
 }
 
-// ignored adds what is to be ignored to the lifecycle.
+// ignored adds the ignored attributes to the lifecycle.
 func (d dynamics) ignored(i *modules.Ignored, l *modules.Lifecycle) bool {
 	if i.If != nil {
 		v, ok := d.known(i.If, "ignore_changes")
@@ -244,7 +247,7 @@ func (t *Task) ignorable(l *modules.Lifecycle, ty *Type) bool {
 			if a := ty.Schema.Block.Attributes[name]; a != nil && a.Computed && !a.Optional {
 				t.ReportOnce(rng.String()+name, &hcl.Diagnostic{
 					Severity: hcl.DiagWarning, Summary: "Redundant ignore_changes element",
-					Detail:  fmt.Sprintf("The provider alone decides on %s: there is no configured value that could change. Take it out of ignore_changes.", name),
+					Detail:  fmt.Sprintf("The provider computes %s: it has no configured value that could change. Take it out of ignore_changes.", name),
 					Subject: rng.Ptr(),
 				})
 			}

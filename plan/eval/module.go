@@ -39,7 +39,7 @@ func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent 
 	return m
 }
 
-// unlisted makes an instance that nobody finds by its address.
+// unlisted makes an instance that is not found by its address.
 func unlisted(ev *Evaluator, decl *modules.Module, addr address.Module, parent *Module, call *modules.Call, rep repetition) *Module {
 	m := &Module{
 		Decl: decl, Addr: addr, ev: ev, parent: parent, call: call, rep: rep,
@@ -101,8 +101,8 @@ func (m *Module) Resource(s lang.Resource) *Resource {
 	return m.resources[modules.ResourceName{Mode: s.Mode, Type: s.Type, Name: s.Name}]
 }
 
-// Instance returns the instance that the configuration wants under an address,
-// nil if there is none.
+// Instance returns the configured instance at an address, nil if it does not
+// exist.
 func (ev *Evaluator) Instance(t *Task, addr address.Instance) *Instance {
 	m := ev.moduleAt(t, addr.Module)
 	if m == nil {
@@ -175,14 +175,15 @@ func (m *Module) Calls() []*Call {
 	return calls
 }
 
-// Walk calls f for all instances of the module and of those it calls, as far
-// as their number can be told.
+// Walk calls f for all instances of the module and of called modules, as far as
+// their number is known.
 func (m *Module) Walk(t *Task, f func(t *Task, m *Module)) {
 	m.WalkInto(t, func(address.Module) bool { return true }, f)
 }
 
-// WalkInto is Walk that leaves out modules which into turns down. It is asked
-// of a call first, with any key, before its count or for_each is evaluated.
+// WalkInto is Walk that leaves out modules which into turns down. into is
+// called for a call first, with any key, before its count or for_each is
+// evaluated.
 func (m *Module) WalkInto(t *Task, into func(address.Module) bool, f func(t *Task, m *Module)) {
 	f(t, m)
 	calls := m.Calls()
@@ -230,8 +231,8 @@ func (c *Call) Instances(t *Task) ([]*Module, bool) {
 	})
 }
 
-// value is what module.NAME stands for. only, when not nil, names the outputs
-// that are asked for of a call without count and for_each.
+// value returns the value of module.NAME. only, when not nil, names the needed
+// outputs of a call without count and for_each.
 func (c *Call) value(t *Task, only map[string]bool) (cty.Value, bool) {
 	instances, ok := c.Instances(t)
 	if !ok {

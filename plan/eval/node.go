@@ -11,8 +11,8 @@ import (
 type Node struct {
 	Resource *Resource      // set for the value of a resource as a whole
 	Instance *Instance      // set for one instance
-	Provider bool           // a provider configuration: it orders operations but is no dependency of the object
-	empty    address.Module // set for the instances of a module call, where there are none: the call, with any key
+	Provider bool           // a provider configuration: it orders operations but is not a dependency of the object
+	empty    address.Module // set for a module call without instances: the call, with any key
 	deps     []*Node
 	flat     atomic.Pointer[flat]
 }
@@ -41,8 +41,8 @@ func (n *Node) add(d *Node) {
 
 // Resources returns the resources that the node reads directly, through any
 // number of locals, variables and outputs but not through other resources, in
-// the order in which they were found. The node's cell must be done; the slice
-// must not be changed. Several goroutines may ask at once: they find the same.
+// the order of discovery. The node's cell must be done; the slice must not be
+// changed. Several goroutines may ask at once: they find the same.
 func (n *Node) Resources() []address.Resource { return n.flatten().resources }
 
 // EmptyCalls returns the module calls without instances that the node reads,

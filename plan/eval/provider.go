@@ -20,11 +20,11 @@ type Provider struct {
 	Schema *providers.Schema
 	Server *redact.Provider
 	Node   *Node
-	// Unknown says that the configuration rests on what only an apply can
-	// tell: the provider is not configured, and must not be asked about objects.
+	// Unknown reports that the configuration depends on values that only an apply
+	// can know: the provider is not configured, and the caller must not send it
+	// objects.
 	Unknown bool
-	// Excluded says the same of a configuration that rests on something
-	// excluded.
+	// Excluded is the same for a configuration that depends on something excluded.
 	Excluded bool
 	Type     func(schema *providers.ResourceSchema) *Type
 }
@@ -129,7 +129,7 @@ func (t *Task) configure(h home) (*Provider, bool) {
 	if decl == nil && ref.Alias != "" {
 		t.Report(&hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Provider configuration not present",
-			Detail:  fmt.Sprintf("There is no block provider %q with alias %q.", ref.Name, ref.Alias),
+			Detail:  fmt.Sprintf("Block provider %q with alias %q does not exist.", ref.Name, ref.Alias),
 			Subject: ref.Range.Ptr(),
 		})
 		return nil, false

@@ -44,10 +44,10 @@ func (h home) addr() string {
 	return b.String()
 }
 
-// home follows a reference to where its configuration is written. What the
-// caller passes comes before an empty block of the module's own; a default
-// configuration that is neither passed nor written is the caller's of the same
-// provider, whatever its local name there.
+// home follows a reference to where its configuration is written. A
+// configuration that the caller passes takes precedence over an empty block of
+// the module; a default configuration that is neither passed nor written is the
+// caller's of the same provider, whatever its local name there.
 func (m *Module) home(t *Task, ref modules.ProviderRef) (home, bool) {
 	source, ok := m.source(t, ref)
 	if !ok {
@@ -67,14 +67,14 @@ func (m *Module) home(t *Task, ref modules.ProviderRef) (home, bool) {
 				if ok {
 					t.Report(&hcl.Diagnostic{
 						Severity: hcl.DiagError, Summary: "Provider type mismatch", Subject: passed.Range.Ptr(),
-						Detail: fmt.Sprintf("What is passed is a configuration of %s, but %s in the module is %s. Pass one of the same provider, or mend source in required_providers.", other, key, source),
+						Detail: fmt.Sprintf("The passed configuration is for %s, but %s in the module is %s. Pass one of the same provider, or mend source in required_providers.", other, key, source),
 					})
 				}
 				return home{}, false
 			}
 			h.module, h.ref = up, passed
 		case h.ref.Alias != "":
-			return h, true // there is none, which whoever needs it says
+			return h, true // it does not exist, and its user reports that
 		default:
 			h.module = h.module.parent
 			h.ref.Name = h.module.localName(source)
@@ -183,7 +183,7 @@ func (t *Task) badAddress(addr, about string) bool {
 func (t *Task) noProvider(addr, about string) bool {
 	t.Report(&hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Provider configuration not present",
-		Detail: fmt.Sprintf("%s was made with the provider configuration %s, which is not in the configuration any more; reading or destroying it needs the same one. "+
+		Detail: fmt.Sprintf("%s was made with the provider configuration %s, which is no longer in the configuration; reading or destroying it needs the same one. "+
 			"Put the provider block back, apply, and take it out afterwards; or let a removed block forget the object.", about, addr),
 	})
 	return false
@@ -213,9 +213,9 @@ func (ev *Evaluator) anyInstance(t *Task, path address.Module) *Module {
 }
 
 // ghost is an instance of the called module that the configuration does not
-// want. It is none of those that Walk finds.
+// want. Walk does not visit it.
 func (c *Call) ghost(key address.Key) *Module {
-	return unlisted(c.module.ev, c.Decl.Module, c.module.Addr.Child(c.Decl.Name, key), c.module, c.Decl, ghostOf(key))
+	return unlisted(c.module.ev, c.Decl.Module, c.module.Addr.Child(c.Decl.Name, key), c.module, c.Decl, orphanRepetition(key))
 }
 
 // ParseProviderAddr splits provider["SOURCE"] with an optional .ALIAS, with

@@ -20,13 +20,13 @@ type repetition struct {
 	index cty.Value // count.index; NilVal without count
 	each  cty.Value // each.value; NilVal without for_each
 	name  cty.Value // each.key
-	// excluded says that the count or for_each rests on something excluded.
+	// excluded reports that the count or for_each depends on something excluded.
 	excluded bool
 }
 
-// ghostOf is the turn of an instance that is not wanted any more: its value is
-// not known.
-func ghostOf(key address.Key) repetition {
+// orphanRepetition is the repetition data of an instance that is no longer in the
+// configuration: its value is not known.
+func orphanRepetition(key address.Key) repetition {
 	rep := repetition{key: key}
 	if n, ok := key.Int(); ok {
 		rep.index = cty.NumberIntVal(int64(n))
@@ -37,14 +37,14 @@ func ghostOf(key address.Key) repetition {
 	return rep
 }
 
-// repetitionForm says what the instances of one declaration form together.
+// repetitionForm is the form of a declaration's instances together.
 type repetitionForm uint8
 
 const (
 	once repetitionForm = iota
 	counted
 	mapped
-	undecided // not known yet: one instance stands for any number
+	undecided // not known yet: one instance represents any number
 )
 
 // collect builds the value of the whole from its instances' values.
@@ -130,7 +130,8 @@ func (t *Task) counted(m *Module, expr hcl.Expression) (repetitionForm, []repeti
 		if key, ok := t.leaveOpen(m); ok {
 			return undecided, []repetition{{key: key, index: cty.UnknownVal(cty.Number)}}, true
 		}
-		return fail("The value is known only while applying, and no resource that it depends on can make it known before. Use a value that is known while planning, or that comes from a resource.")
+		return fail("The value is known only while applying, and no resource that it depends on can make it known before. " +
+			"Use a value that is known while planning, or an attribute of a resource.")
 	}
 	var n int
 	if err := gocty.FromCtyValue(v, &n); err != nil || !v.AsBigFloat().IsInt() {
@@ -180,7 +181,8 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 		if key, ok := t.leaveOpen(m); ok {
 			return undecided, []repetition{{key: key, name: cty.UnknownVal(cty.String), each: cty.DynamicVal}}, true
 		}
-		return fail("The keys are known only while applying, and no resource that they depend on can make them known before. Use a map whose keys are known while planning (its values may be unknown), or that comes from a resource.")
+		return fail("The keys are known only while applying, and no resource that they depend on can make them known before. " +
+			"Use a map whose keys are known while planning (its values may be unknown), or an attribute of a resource.")
 	}
 	reps := make([]repetition, 0, v.LengthInt())
 	for it := v.ElementIterator(); it.Next(); {
@@ -197,10 +199,10 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 	return mapped, reps, true
 }
 
-// leaveOpen says whether a count or for_each may stay unknown in this phase,
-// and by which key the instance goes that stands for all: validating, where
-// nothing has a value, and where it rests on a resource, so that a later plan
-// will know.
+// leaveOpen reports whether a count or for_each may stay unknown in this phase,
+// and returns the key of the instance that represents all others. It may while
+// validating, where values are unknown, and where it depends on a resource, so
+// that a later plan knows it.
 func (t *Task) leaveOpen(m *Module) (address.Key, bool) {
 	switch {
 	case t.ev.opts.Validating:

@@ -51,8 +51,8 @@ func (r *Resource) Module() *Module { return r.module }
 func (r *Resource) Node() *Node { return r.value.node }
 
 // Demanded is the place of what depends_on names, for data sources that must
-// not be read before it is done. It is nil before the first instance was asked
-// for its value.
+// not be read before it is done. It is nil before the value of the first
+// instance is read.
 func (r *Resource) Demanded() *Node { return r.demanded.node }
 
 // Instances returns the instances in key order.
@@ -82,7 +82,7 @@ func (r *Resource) Instances(t *Task) ([]*Instance, bool) {
 	})
 }
 
-// Instance returns the instance with a key, nil if there is none.
+// Instance returns the instance with a key, nil if it does not exist.
 func (r *Resource) Instance(t *Task, key address.Key) *Instance {
 	instances, ok := r.Instances(t)
 	if !ok {
@@ -109,7 +109,7 @@ func (r *Resource) Instance(t *Task, key address.Key) *Instance {
 	return nil
 }
 
-// Repeated says by which argument the resource is repeated: "", "count" or
+// Repeated returns the argument that repeats the resource: "", "count" or
 // "for_each".
 func (r *Resource) Repeated() string {
 	switch {
@@ -121,9 +121,9 @@ func (r *Resource) Repeated() string {
 	return ""
 }
 
-// Value is what the resource stands for in expressions: an object, a tuple of
-// them by count, or an object of them by for_each. It is built once, after the
-// last instance.
+// Value returns the resource's value in expressions: an object, a tuple of them
+// by count, or an object of them by for_each. It is built once, after the last
+// instance.
 func (r *Resource) Value(t *Task) (cty.Value, bool) {
 	return r.value.get(t, func(t *Task) (cty.Value, bool) {
 		instances, ok := r.Instances(t)
@@ -151,7 +151,7 @@ func (r *Resource) Provider(t *Task) (*Provider, bool) {
 	return r.module.Provider(t, r.Decl.Provider)
 }
 
-// Type describes the resource's type, or reports that there is none such.
+// Type describes the resource's type, or reports an unknown one.
 func (r *Resource) Type(t *Task) (*Type, bool) {
 	schema, source, ok := r.module.providerSchema(t, r.Decl.Provider)
 	if !ok {
@@ -298,8 +298,8 @@ func decode(body hcl.Body, ty *Type, ctx *hcl.EvalContext) (cty.Value, hcl.Diagn
 	return v, diags
 }
 
-// hasDynamic reports whether the body may hold dynamic blocks. Only native
-// syntax can be told without a schema.
+// hasDynamic reports whether the body may hold dynamic blocks. It only sees
+// native syntax, since JSON needs a schema.
 func hasDynamic(body hcl.Body) bool {
 	native, ok := body.(*hclsyntax.Body)
 	if !ok {

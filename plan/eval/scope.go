@@ -15,8 +15,8 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 )
 
-// scope is where an expression stands: in a module, perhaps in one turn of a
-// repetition, perhaps in a condition about an object.
+// scope is the context of an expression: a module, perhaps one turn of a
+// repetition, perhaps a condition about an object.
 type scope struct {
 	module *Module
 	rep    repetition
@@ -95,7 +95,7 @@ type contextBuilder struct {
 	outputs       map[string]map[string]bool // module call → outputs asked for; nil: all
 }
 
-// note collects which outputs of a module call are asked for.
+// note collects the needed outputs of a module call.
 func (b *contextBuilder) note(ref lang.Reference) {
 	call, ok := ref.Subject.(lang.ModuleCall)
 	if !ok {
@@ -150,7 +150,7 @@ func (b *contextBuilder) add(ref lang.Reference) {
 		b.repeated("each", "value", b.scope.rep.each, "for_each", ref)
 	case lang.Self:
 		if b.scope.self == cty.NilVal {
-			b.fail(ref, `Invalid "self" reference`, `"self" stands for the object that a postcondition is about; it means nothing here.`)
+			b.fail(ref, `Invalid "self" reference`, `"self" is the object that a postcondition checks; it means nothing here.`)
 			return
 		}
 		b.self = b.scope.self
@@ -235,8 +235,7 @@ func types(byType map[string]map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// repeat returns a context for one turn, on top of the one that all turns
-// share.
+// repeat returns a context for one turn, on top of the shared one.
 func repeat(base *hcl.EvalContext, rep repetition) *hcl.EvalContext {
 	if rep.index == cty.NilVal && rep.each == cty.NilVal {
 		return base
@@ -280,7 +279,7 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 		if !whole(ref) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Invalid depends_on reference",
-				Detail:  fmt.Sprintf("Things are depended on as a whole. Name %s alone, without its attributes.", ref.Subject),
+				Detail:  fmt.Sprintf("Things are depended on as a whole. Name only %s, without its attributes.", ref.Subject),
 				Subject: tr.SourceRange().Ptr(),
 			})
 			ok = false

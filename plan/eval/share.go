@@ -14,8 +14,8 @@ type shapes struct {
 }
 
 // Share returns v with the type value of an earlier object of an equal type.
-// Each object comes with a type of its own, which takes as much memory as what
-// is in it: thousands of instances that are alike have one between them.
+// Each object has its own type value, as large as its contents: thousands of
+// equal instances then share a single one.
 func (ty *Type) Share(v cty.Value) cty.Value {
 	own := v.Type()
 	if !own.IsObjectType() || v.IsMarked() {
@@ -23,7 +23,7 @@ func (ty *Type) Share(v cty.Value) cty.Value {
 	}
 	for i := range ty.shapes.seen {
 		if seen := ty.shapes.seen[i].Load(); seen != nil && seen.Equals(own) {
-			// A list has one type for all its elements: that of the first.
+			// A list has the type of its first element for all.
 			return cty.ListVal([]cty.Value{cty.UnknownVal(*seen), v}).Index(cty.NumberIntVal(1))
 		}
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // foresee holds a reference against the declaration and the schema of the
-// resource that it names. What no object of the type can have is a mistake in
-// try and can as well, which catch what is wrong with values.
+// resource that it names. An attribute that no object of the type can have is
+// an error also in try and can, which only catch faults in values.
 func (b *contextBuilder) foresee(s lang.Resource, ref lang.Reference) {
 	r, rest := b.scope.module.Resource(s), ref.Remaining
 	if r == nil || len(rest) == 0 {
@@ -51,8 +51,8 @@ func (b *contextBuilder) foresee(s lang.Resource, ref lang.Reference) {
 }
 
 // lacksKey reports whether a reference asks a repeated resource for what only
-// its instances have. Keys of for_each that look like attributes are no
-// exception.
+// its instances have. Keys of for_each that look like attributes are treated
+// alike.
 func lacksKey(r *Resource, ref lang.Reference) bool {
 	if r.Repeated() == "" || len(ref.Remaining) == 0 {
 		return false

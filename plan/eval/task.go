@@ -19,7 +19,7 @@ type Task struct {
 	ev    *Evaluator
 	stack []*header
 
-	advises *advice // as header's, where there is no cell
+	advises *advice // like header.advises, for code outside of a cell
 	reports int     // how many diagnostics the task itself has reported
 
 	// For finding cycles across tasks, guarded by the evaluator's mutex.
@@ -57,8 +57,8 @@ func (t *Task) top() *header {
 	return t.stack[len(t.stack)-1]
 }
 
-// Each calls f for 0 … n-1, some of them at the same time, and returns when
-// all have. What the calls read are dependencies of the cell that t computes.
+// Each calls f for 0 … n-1, some of them at the same time, and returns when all
+// have. The reads of the calls are dependencies of the cell that t computes.
 //
 // Helpers take one item after the other, so that their stacks grow once.
 func (t *Task) Each(n int, f func(t *Task, i int)) {
@@ -227,8 +227,8 @@ func (t *Task) reportCycle(chain []*header) {
 	})
 }
 
-// fromFirst turns a cycle so that it begins with what is written first,
-// whichever part of it was evaluated first.
+// fromFirst turns a cycle so that it begins with its first part in the files,
+// whichever part was evaluated first.
 func fromFirst(chain []*header) []*header {
 	first := -1
 	for i, h := range chain {

@@ -10,9 +10,9 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 )
 
-// Trigger says what an element of the instance's replace_triggered_by names:
-// all instances of a resource or one of them, and the rest of the reference,
-// below one object. They are planned first, and become dependencies.
+// Trigger evaluates an element of the instance's replace_triggered_by: all
+// instances of a resource or one of them, and the rest of the reference, below
+// one object. They are planned first, and become dependencies.
 func (t *Task) Trigger(i *Instance, expr hcl.Expression) (named []*Instance, rest hcl.Traversal, ok bool) {
 	head, key, rest := triggerParts(expr)
 	ref, isResource := triggerSubject(head)
@@ -49,8 +49,8 @@ func (t *Task) Trigger(i *Instance, expr hcl.Expression) (named []*Instance, res
 	return t.oneOf(r, v, rest)
 }
 
-// oneOf plans the instance with the given key; that there is none, or that
-// none can be told yet, is no mistake.
+// oneOf plans the instance with the given key; a missing instance, or instances
+// that are not known yet, are not an error.
 func (t *Task) oneOf(r *Resource, v cty.Value, rest hcl.Traversal) ([]*Instance, hcl.Traversal, bool) {
 	if _, ok := r.Instances(t); !ok {
 		return nil, nil, false
@@ -80,7 +80,7 @@ func keyFrom(v cty.Value) address.Key {
 }
 
 // triggerParts takes RESOURCE[KEY].REST apart where the key is an expression;
-// key is nil where it is none.
+// otherwise key is nil.
 func triggerParts(expr hcl.Expression) (head, key hcl.Expression, rest hcl.Traversal) {
 	head = expr
 	if rel, ok := head.(*hclsyntax.RelativeTraversalExpr); ok {

@@ -99,7 +99,7 @@ func nestedSpec(name string, n *providers.NestedBlock) hcldec.Spec {
 	return &hcldec.BlockSpec{TypeName: name, Nested: inner, Required: n.Min > 0}
 }
 
-// emptySpec decodes a block that is not there as one that is empty.
+// emptySpec decodes a missing block as an empty one.
 func emptySpec(b *providers.Block) hcldec.Spec {
 	attrs := make(map[string]cty.Value)
 	for name, ty := range b.ImpliedType().AttributeTypes() {

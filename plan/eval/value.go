@@ -200,7 +200,8 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 		if m.parent == nil && !decl.Sensitive && lang.Has(v, lang.Sensitive) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Output refers to sensitive values",
-				Detail:  "Every run shows root outputs. Add `sensitive = true` to the output to keep it out of sight, or use nonsensitive() if it is no secret.",
+				Detail: "Every run shows root outputs. Add `sensitive = true` to the output to keep it out of sight, or " +
+					"use nonsensitive() if it is not a secret.",
 				Subject: decl.Range.Ptr(),
 			})
 			return cty.DynamicVal, false
@@ -212,12 +213,12 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 	})
 }
 
-// OutputNode is an output's place in the dependency graph, nil where nobody
-// asked for the output yet.
+// OutputNode is an output's place in the dependency graph, nil before its first
+// use.
 func (m *Module) OutputNode(name string) *Node { return m.outputs[name].node }
 
-// Everything evaluates all variables, locals and outputs, so that mistakes in
-// what nobody uses are found too.
+// Everything evaluates all variables, locals and outputs, so that faults in
+// unused ones are found too.
 func (m *Module) Everything(t *Task) {
 	for name, c := range m.variables {
 		m.variableValue(t, name, c)
@@ -239,7 +240,8 @@ func (m *Module) callValue(t *Task, name string, only map[string]bool, ref lang.
 	return call.value(t, only)
 }
 
-// undeclared says that a name does not exist, and which one comes near.
+// undeclared reports a name that is not declared and suggests the nearest
+// declared name.
 func (m *Module) undeclared(what, root, name string, rng hcl.Range, declared []string) *hcl.Diagnostic {
 	where := "The root module"
 	if m.Addr != "" {

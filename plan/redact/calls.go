@@ -33,8 +33,8 @@ func (p *Provider) Upgrade(ctx context.Context, r providers.UpgradeRequest, sens
 	return resp
 }
 
-// addJSON takes in the texts of a stored object. What an older schema called
-// sensitive is known as far as the present one says so, too.
+// addJSON takes in the texts of a stored object. Values that only an older
+// schema called sensitive are known as far as the present one does, too.
 func (c *call) addJSON(js []byte) {
 	ty, err := ctyjson.ImpliedType(js)
 	v := cty.NilVal
@@ -42,7 +42,7 @@ func (c *call) addJSON(js []byte) {
 		v, err = ctyjson.Unmarshal(js, ty)
 	}
 	if err != nil {
-		c.secrets.Withhold("the stored object cannot be read, and what is sensitive in it is not known")
+		c.secrets.Withhold("the stored object cannot be read, and its sensitive values are not known")
 		return
 	}
 	c.add(given{value: v, at: c.sensitive})
@@ -72,8 +72,8 @@ func (p *Provider) Apply(ctx context.Context, r providers.ApplyRequest, sensitiv
 	return resp
 }
 
-// Import is that of providers.Provider. An id is no secret, and nothing else is
-// given.
+// Import is that of providers.Provider. An id is not a secret, and there is no
+// other input.
 func (p *Provider) Import(ctx context.Context, r providers.ImportRequest) providers.ImportResponse {
 	c := p.call(p.resource(r.Type), nil)
 	resp := p.server.Import(c.context(ctx), r)

@@ -64,8 +64,8 @@ func Hides(v cty.Value, paths []cty.Path) bool {
 
 type replacement func(path cty.Path, at cty.Value) (cty.Value, error)
 
-// replace changes what is in the sets, from above and in one order always; of
-// what is changed, nothing within is visited. Nulls hide nothing and stay.
+// replace changes what is in the sets, from above and in one order always;
+// parts of a changed value are not visited. Nulls hide nothing and stay.
 func replace(path cty.Path, v cty.Value, sets []*places, with replacement) (cty.Value, error) {
 	ty := v.Type()
 	switch {

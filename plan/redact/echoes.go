@@ -7,19 +7,18 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Texts are the sensitive texts of objects, by which it is found where providers
-// repeat them. Marks and schemas say which places are sensitive; they do not say
-// in which attribute that it computes a provider repeats what it was given (as
-// terraform_data does with its output). There it is found by what it says.
+// Texts are the sensitive texts of objects, to find their copies in the answers
+// of providers. Marks and schemas say which places are sensitive; they do not
+// say which computed attribute repeats an input (as terraform_data does with
+// its output). Such a copy is found by its text.
 //
-// What is found that way is kept out of what people read and out of saved
-// plans. It is not marked: an expression that refers to it stays as free as it
-// is in Terraform.
+// Found copies are kept out of output for people and of saved plans. It is not
+// marked: an expression that refers to it stays as free as it is in Terraform.
 type Texts map[string]bool
 
 const (
-	// shortestText is the length below which a text says too little to be told
-	// from others that happen to be the same, in bytes.
+	// shortestText is the length, in bytes, below which equal texts may be a
+	// coincidence.
 	shortestText = 4
 	// shortestWithin is that for texts within others.
 	shortestWithin = 6
@@ -41,7 +40,7 @@ func (x Texts) gather(v cty.Value, at []*places) {
 	})
 }
 
-// eachLeaf calls f for what is known at the places of a value and has no parts.
+// eachLeaf calls f for the known values without parts at the places of a value.
 func eachLeaf(v cty.Value, at []*places, f func(cty.Value)) {
 	if len(at) == 0 || !v.IsKnown() || v.IsNull() {
 		return
@@ -85,8 +84,8 @@ func textOf(v cty.Value) (string, bool) {
 	return "", false
 }
 
-// Echoes returns where an object repeats what is sensitive in it, beside the
-// sensitive places themselves.
+// Echoes returns where an object repeats its sensitive values, in addition to
+// the sensitive places.
 func Echoes(v cty.Value, schema *providers.ResourceSchema, sensitive []cty.Path) []cty.Path {
 	if v == cty.NilVal || v.IsNull() {
 		return nil
@@ -98,7 +97,7 @@ func Echoes(v cty.Value, schema *providers.ResourceSchema, sensitive []cty.Path)
 	return EchoesOf(v, Places{}.Of(b, sensitive))
 }
 
-// EchoesOf is Echoes of what is at these places.
+// EchoesOf is Echoes for the values at these places.
 func EchoesOf(v cty.Value, at []cty.Path) []cty.Path {
 	if len(at) == 0 || v == cty.NilVal || v.IsNull() {
 		return nil
@@ -120,7 +119,7 @@ func EchoesOf(v cty.Value, at []cty.Path) []cty.Path {
 // hidden is what the other places of an object are searched for.
 type hidden struct {
 	texts Texts
-	long  *finder // those of them to look for within others
+	long  *finder // the texts to look for within others
 }
 
 // repeated adds the places within a value, other than the secret ones, that

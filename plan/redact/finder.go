@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// finder finds texts within others, however many they are: its cost is that of
-// a binary search for each byte that one of them begins with.
+// finder finds texts within others, however many they are: it costs a binary
+// search for each byte that one of them begins with.
 type finder struct {
 	texts  []string // in order, each once
 	within []int    // text → the longest other one that it begins with, or -1

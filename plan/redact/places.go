@@ -11,9 +11,8 @@ import (
 // Places remembers the secret places of schemas. One goroutine uses it at a time.
 type Places map[*providers.Block][]cty.Path
 
-// Of are the places in objects of a type that nobody may see: what the schema
-// calls sensitive or write-only, and what these lists name. The block may be
-// nil, for no schema.
+// Of returns the secret places in objects of a type: sensitive or write-only by
+// the schema, or named in these lists. The block may be nil, for no schema.
 func (known Places) Of(b *providers.Block, sensitive ...[]cty.Path) []cty.Path {
 	paths, ok := known[b]
 	if !ok && b != nil {
@@ -40,8 +39,8 @@ func addressable(p cty.Path) cty.Path {
 	return p
 }
 
-// blockPlaces adds the secret attributes of a block. An element of something
-// that is repeated is meant by an unknown key.
+// blockPlaces adds the secret attributes of a block. An unknown key matches all
+// elements of a repeated part.
 func blockPlaces(into []cty.Path, at cty.Path, b *providers.Block) []cty.Path {
 	into = attributePlaces(into, at, b.Attributes)
 	for name, n := range b.Blocks {
@@ -69,8 +68,8 @@ func within(at cty.Path, n providers.Nesting) cty.Path {
 	return at.Index(cty.DynamicVal)
 }
 
-// places is a set of paths as a trie; names and string keys are one and the
-// same, and every element is meant by "*".
+// places is a set of paths as a trie; names and string keys are equal, and "*"
+// matches every element.
 type places struct {
 	here bool
 	next map[string]*places
@@ -111,7 +110,7 @@ func stepKey(s cty.PathStep) string {
 	return "*"
 }
 
-// into is what lies below one step, of all the sets that a walk is in.
+// into returns the subtrees of all sets below one step.
 func into(sets []*places, key string) []*places {
 	var next []*places
 	for _, p := range sets {

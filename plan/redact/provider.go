@@ -11,12 +11,11 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Provider is a provider that repeats no secret: whatever it says in a call
-// (diagnostics, progress, notes) lacks what is sensitive in what it was given
-// and in what it answers (progress alone goes out before there is an answer). It has the methods of providers.Provider; those that
-// are given values ask where these are sensitive, beside what the schema says,
-// so that no caller can forget it. Sensitive paths count in every value of the
-// call.
+// Provider wraps a provider and removes secrets from its diagnostics, progress and notes: the
+// sensitive values of the call's input and of its answer (for progress, which precedes the answer,
+// only of the input). It has the methods of providers.Provider; methods with values as input also
+// take the caller's sensitive paths, in addition to the schema, so that a caller cannot forget
+// them. Sensitive paths count in every value of the call.
 //
 // A call costs nothing more until the provider says something. Then the texts
 // of that call's values are gathered, once.
@@ -29,7 +28,7 @@ type Provider struct {
 	config []given
 }
 
-// NewProvider makes a provider one that repeats no secret. The schema is the
+// NewProvider wraps a provider so that it repeats no secret. The schema is the
 // provider's; nil where nothing but Schema is called.
 func NewProvider(server providers.Provider, schema *providers.Schema) *Provider {
 	return &Provider{server: server, schema: schema, places: Places{}}
@@ -41,29 +40,29 @@ func (p *Provider) Schema(ctx context.Context) (*providers.Schema, providers.Dia
 	return schema, p.call(nil, nil).diagnostics(diags)
 }
 
-// ValidateProvider is that of providers.Provider. What is sensitive in the
-// configuration is kept out of the messages of all calls that follow.
+// ValidateProvider is that of providers.Provider. The sensitive values of the
+// configuration are removed from the messages of all later calls.
 func (p *Provider) ValidateProvider(ctx context.Context, config cty.Value, sensitive []cty.Path) providers.Diagnostics {
 	p.configured(config, sensitive)
 	c := p.call(nil, nil)
 	return c.answered(p.server.ValidateProvider(c.context(ctx), config), nil)
 }
 
-// Configure is that of providers.Provider, see ValidateProvider.
+// Configure implements providers.Provider, see ValidateProvider.
 func (p *Provider) Configure(ctx context.Context, config cty.Value, sensitive []cty.Path) providers.Diagnostics {
 	p.configured(config, sensitive)
 	c := p.call(nil, nil)
 	return c.answered(p.server.Configure(c.context(ctx), config), nil)
 }
 
-// Linked is the provider itself, for what it offers beside its calls. What it
-// says then goes through Clean.
+// Linked returns the wrapped provider, for its interfaces other than
+// providers.Provider. The caller passes their texts through Clean.
 func (p *Provider) Linked() providers.Provider { return p.server }
 
 // Clean is a text without what is sensitive in the provider's configuration.
 func (p *Provider) Clean(text string) string { return p.call(nil, nil).text(text) }
 
-// configured remembers the configuration, the last one that was given.
+// configured remembers the last configuration.
 func (p *Provider) configured(config cty.Value, sensitive []cty.Path) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,8 +167,8 @@ func (c *call) saw(sensitive []cty.Path, values ...cty.Value) {
 	}
 }
 
-// add takes in the texts of a value, of which at is what the schema does not
-// say. c.mu is held.
+// add takes in the texts of a value. at has the sensitive places that the
+// schema does not name. c.mu is held.
 func (c *call) add(one given) {
 	c.p.mu.Lock()
 	at := c.p.placesOf(c.block, one.at)
@@ -234,7 +233,8 @@ func (c *call) text(text string) string {
 	return s.Redact(text)
 }
 
-// diagnostics are what the provider says, cleaned. The list is the call's own.
+// diagnostics are what the provider says, cleaned. The list belongs to the
+// call.
 func (c *call) diagnostics(diags providers.Diagnostics) providers.Diagnostics {
 	diags = slices.Clone(diags)
 	for i, d := range diags {
@@ -287,8 +287,8 @@ func (c *call) note(n providers.Note, address string) providers.Note {
 	return n
 }
 
-// context is that of the call: what the provider says while it works is cleaned
-// on its way.
+// context returns the context of the call: progress and notes are cleaned on
+// their way.
 func (c *call) context(ctx context.Context) context.Context {
 	outer := providers.CallFrom(ctx)
 	if outer.Replaces != cty.NilVal {

@@ -8,8 +8,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Reviewed is an instance that a provider's review sees, and where it is
-// sensitive beside what its schema says.
+// Reviewed is an instance for a provider's review, with its sensitive places in
+// addition to the schema.
 type Reviewed struct {
 	providers.PlannedInstance
 	Schema    *providers.ResourceSchema
@@ -24,10 +24,10 @@ func (r Reviewed) at(places Places) []cty.Path {
 	return places.Of(r.Schema.Block, r.Sensitive)
 }
 
-// Review has the provider of a source review planned instances: what is
-// sensitive in those of other providers is withheld. What it says lacks what is
-// sensitive in any of them, and in its own configurations. others are what
-// providers make that are not linked in.
+// Review calls the review of a source's provider with the planned instances:
+// the sensitive values of other providers are withheld. Its messages lack the
+// sensitive values of all instances and of its own configurations. others are
+// what providers make that are not linked in.
 func Review(ctx context.Context, source string, entry providers.Entry, planned []Reviewed, others []string, configured []*Provider) ([]providers.Note, providers.Diagnostics) {
 	list, known, places := make([]providers.PlannedInstance, len(planned)), make(map[string]bool, len(planned)), Places{}
 	for i, r := range planned {
@@ -45,7 +45,7 @@ func Review(ctx context.Context, source string, entry providers.Entry, planned [
 	if len(notes)+len(diags) == 0 {
 		return nil, nil
 	}
-	// What one of them says may be about all of the others.
+	// A message may be about any of the instances.
 	c := &call{p: &Provider{}, secrets: &Secrets{}}
 	for _, r := range planned {
 		at := r.at(places)
@@ -63,7 +63,7 @@ func Review(ctx context.Context, source string, entry providers.Entry, planned [
 	cleaned := c.diagnostics(diags)
 	for i, d := range diags {
 		if known[d.Address] {
-			cleaned[i].Address = d.Address // by which its place is found
+			cleaned[i].Address = d.Address // identifies its place
 		}
 	}
 	var out []providers.Note
@@ -77,7 +77,7 @@ func Review(ctx context.Context, source string, entry providers.Entry, planned [
 	return out, cleaned
 }
 
-// withhold makes what lies at paths unknown. A path that leads nowhere in the
+// withhold makes the values at paths unknown. A path that leads nowhere in the
 // value withholds nothing.
 func withhold(v cty.Value, paths []cty.Path) cty.Value {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || len(paths) == 0 {

@@ -24,13 +24,13 @@ type Secrets struct {
 }
 
 const (
-	// shortestSecret is the length below which a secret is only taken out of
-	// messages where it stands in quotation marks, in bytes: it may be any word.
+	// shortestSecret is the length, in bytes, below which a secret is only taken
+	// out of messages in quotation marks: it may be any word.
 	shortestSecret = 6
 	// shortestLine is that for one line of a secret of several, as logs show
 	// it: a shorter one is more likely a piece of syntax.
 	shortestLine = 12
-	// Instead stands where a secret was.
+	// instead replaces a secret.
 	instead = "(sensitive value)"
 )
 
@@ -59,15 +59,15 @@ func (s *Secrets) Add(text string) {
 	s.texts[text], s.finder = true, nil
 }
 
-// Withhold keeps every message back, because nobody can tell what is secret.
+// Withhold replaces every message, because the secrets are not known.
 func (s *Secrets) Withhold(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.withheld = "(withheld: " + why + ")"
 }
 
-// AddValue takes in the texts within a value, or with marked those within its
-// sensitive parts alone.
+// AddValue takes in the texts within a value, or with marked only within its
+// sensitive parts.
 func (s *Secrets) AddValue(v cty.Value, marked bool) {
 	if marked {
 		if !v.ContainsMarked() {

@@ -17,9 +17,9 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Apply carries the plan out. What was done is in the journal whatever
-// happens; the report tells what was not done and why. When ctx ends, calls in
-// flight are asked to return at once.
+// Apply carries the plan out. Everything that was done is in the journal in any
+// case; the report has the rest, with reasons. When ctx ends, calls in flight
+// have to return at once.
 func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
 	if r.Parallelism <= 0 {
 		r.Parallelism = 10
@@ -49,8 +49,7 @@ func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
 	return x.report, diags
 }
 
-// begin tells the linked-in providers that want to know what is planned of
-// theirs.
+// begin passes the planned instances to the linked-in providers that want them.
 func (x *runner) begin() {
 	planned := map[string][]providers.PlannedInstance{}
 	for _, c := range x.plan.Changes {
@@ -137,7 +136,7 @@ func (x *runner) start() {
 		}
 		x.values[c.Addr] = lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
 		if c.After.IsNull() {
-			x.values[c.Addr] = cty.UnknownVal(c.After.Type()) // refresh found it gone; what refers to it keeps what it has
+			x.values[c.Addr] = cty.UnknownVal(c.After.Type()) // refresh found it gone; it no longer exists; its users keep their values
 		}
 		// References may have changed though the values have not.
 		if o := now.Current(c.Addr); x.plan.Mode == plan.Normal && c.Restates(o) {
@@ -180,8 +179,8 @@ func (x *runner) restate(c *plan.Change, o *state.Object) bool {
 	})}}})
 }
 
-// asStored is an unchanged object as somebody else has left it since the plan
-// was made.
+// asStored is an unchanged object in its present version, changed by another
+// run since planning.
 func asStored(o *state.Object, c *plan.Change) cty.Value {
 	ty := c.After.Type()
 	if o == nil {
@@ -232,8 +231,8 @@ func (x *runner) stopped() bool {
 	return x.failed
 }
 
-// outputs evaluates the root module's outputs and records them. Those that
-// cannot be told keep the value that they had.
+// outputs evaluates the root module's outputs and records them. An output whose
+// value is unknown keeps its old value.
 func (x *runner) outputs() {
 	if len(x.plan.Outputs) == 0 {
 		return
@@ -305,7 +304,7 @@ func (x *runner) count(a plan.Action) {
 
 func (x *runner) emit(e plan.Event) { x.req.Listen(e) }
 
-// value and set are how operations, which run beside each other, use the values.
+// Operations that run in parallel use the values through value and set.
 func (x *runner) value(addr address.Instance) (cty.Value, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -39,7 +39,7 @@ func TestDynamicPreventDestroy(t *testing.T) {
 	}
 	// But no value: nobody can tell, and it stays.
 	w.must(w.config("main.tf", each(`{}`, "lifecycle { prevent_destroy = each.value }")))
-	if _, diags = w.plan(plan.Normal); !strings.Contains(text(diags), "Invalid prevent_destroy value") || !strings.Contains(text(diags), "not there any more") {
+	if _, diags = w.plan(plan.Normal); !strings.Contains(text(diags), "Invalid prevent_destroy value") || !strings.Contains(text(diags), "no longer exists") {
 		t.Errorf("no value: %s", text(diags))
 	}
 	w.must(w.config("main.tf", strings.Replace(variable, `["a"]`, "[]", 1)+each(`toset([])`, kept)))

@@ -8,8 +8,8 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// limit is so many places for operations of a kind, and those that wait for
-// one. A place that comes free goes to the first of them.
+// limit is the number of slots for operations of a kind, and the operations
+// that wait for one. A free slot is given to the first of them.
 type limit struct {
 	most, used int
 	waiting    []int32
@@ -23,8 +23,8 @@ type turn struct {
 
 // admit takes places for an operation, one limit after the other. If one has
 // none left, the operation waits there, and counts as ready again once it has
-// the place; false says so. Nobody waits for an earlier limit than those that
-// it has a place in, so that no circle can come about. p.mu is held.
+// the place; false says so. An operation never waits for an earlier limit than
+// the limits that it holds slots of, which rules out a deadlock. p.mu is held.
 func (p *pool) admit(i int32) bool {
 	t := p.turns[i]
 	for t != nil && t.held < len(t.limits) {
@@ -39,7 +39,7 @@ func (p *pool) admit(i int32) bool {
 	return true
 }
 
-// leave gives the operation's places to those that wait. p.mu is held.
+// leave gives the operation's slots to waiting operations. p.mu is held.
 func (p *pool) leave(i int32) {
 	t := p.turns[i]
 	if t == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// operation is one that is being carried out.
+// operation is one operation in progress.
 type operation struct {
 	x      *runner
 	t      *eval.Task
@@ -82,7 +82,7 @@ func (o *operation) prepare() bool {
 		return o.fail("Provider not available", "")
 	}
 	if o.inst == nil && o.op.Kind != plan.Remove {
-		return o.fail("Configuration changed since the plan", fmt.Sprintf("%s is not in the configuration any more. Make a new plan.", c.Addr))
+		return o.fail("Configuration changed since the plan", fmt.Sprintf("%s is no longer in the configuration. Make a new plan.", c.Addr))
 	}
 	schemas := o.owner.Schema.Resources
 	if o.op.Kind == plan.ReadData || o.op.Kind == plan.Verify && c.Addr.Mode != 0 {
@@ -90,14 +90,14 @@ func (o *operation) prepare() bool {
 	}
 	rs := schemas[c.Addr.Type]
 	if rs == nil {
-		return o.fail("Resource type not supported", fmt.Sprintf("The provider %s has no %q any more.", o.owner.Source, c.Addr.Type))
+		return o.fail("Resource type not supported", fmt.Sprintf("The provider %s no longer has %q.", o.owner.Source, c.Addr.Type))
 	}
 	o.ty = o.owner.Type(rs)
 	return true
 }
 
-// fail reports an error of the engine's own; without a detail, something has
-// been reported already.
+// fail reports an error of the engine; without a detail, something has been
+// reported already.
 func (o *operation) fail(summary, detail string) bool {
 	o.reason = summary
 	if detail != "" {
@@ -110,7 +110,7 @@ func (o *operation) fail(summary, detail string) bool {
 	return false
 }
 
-// said reports what the provider says and returns whether it is no error.
+// said reports the provider's diagnostics and returns whether none is an error.
 func (o *operation) said(diags providers.Diagnostics) bool {
 	var body hcl.Body
 	var rng hcl.Range
@@ -128,7 +128,7 @@ func (o *operation) said(diags providers.Diagnostics) bool {
 	return true
 }
 
-// remove deletes the object, or the one that a replacement has set aside.
+// remove deletes the object, or the deposed one of a replacement.
 func (o *operation) remove() bool {
 	c := o.change
 	deposed := c.Deposed
@@ -162,11 +162,11 @@ func (o *operation) remove() bool {
 	case ok:
 		result.Changes = []state.Change{{Address: c.Addr, Deposed: deposed}}
 	case left.IsNull():
-		left = c.Before // a failed deletion has deleted nothing, as far as can be told
+		left = c.Before // a failed deletion has probably deleted nothing
 	}
 	if !ok {
 		if object, err := o.object(deposed, left, resp.Private, c.BeforeSensitive); err == nil {
-			if stored := o.storedAs(deposed); stored != nil { // it is what it was, whatever is to take its place
+			if stored := o.storedAs(deposed); stored != nil { // the object keeps this attribute, whatever its replacement has
 				object = object.With(func(m *state.Meta) {
 					m.Tainted, m.Dependencies, m.CreateBeforeDestroy = stored.Tainted, stored.Dependencies, stored.CreateBeforeDestroy
 				})
@@ -182,7 +182,7 @@ func (o *operation) remove() bool {
 // out by reading.
 func (o *operation) lost() bool {
 	if o.reason == "" {
-		o.fail("Provider call broke off", fmt.Sprintf("What became of %s is not known. The next plan or apply finds out.", o.change.Addr))
+		o.fail("Provider call broke off", fmt.Sprintf("The result for %s is not known. The next plan or apply finds out.", o.change.Addr))
 	}
 	o.x.emit(plan.Event{Kind: plan.ApplyFailed, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: since(o.began), Text: o.reason})
 	return false
@@ -270,7 +270,7 @@ func (o *operation) announce(in state.Intent) bool {
 		return false
 	}
 	e := plan.Event{Kind: plan.ApplyStart, Addr: o.change.Addr, Deposed: in.Deposed, Action: o.action}
-	if o.action != plan.Create { // what is created has no id yet: Before is what it replaces
+	if o.action != plan.Create { // a new object has no id yet: Before is the replaced one
 		e.ID = plan.Identity(o.change.Before)
 	}
 	o.x.emit(e)

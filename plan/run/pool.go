@@ -7,11 +7,11 @@ import (
 )
 
 // pool starts operations as soon as all that they wait for is done, so many at
-// a time. An operation that waits for one that failed is not started.
+// a time. An operation that waits for a failed one is not started.
 type pool struct {
 	x       *runner
 	ops     []plan.Op
-	heads   [][]int32 // operation → those that wait for it
+	heads   [][]int32 // operation → its dependents
 	waiting []int32   // operation → how many it still waits for
 	because []string  // operation → the address whose failure keeps it from starting
 
@@ -134,7 +134,7 @@ func (p *pool) halt() {
 	p.wake.Broadcast()
 }
 
-// leftOver tells of the operations that were not started.
+// leftOver reports the operations that were not started.
 func (p *pool) leftOver() {
 	for i, op := range p.ops {
 		if op.Kind == plan.Barrier || op.Kind == plan.Verify {

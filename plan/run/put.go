@@ -39,7 +39,7 @@ func (o *operation) put() bool {
 		return false
 	}
 	if o.action == plan.Update && aim.planned.RawEquals(aim.prior) && samePaths(c.BeforeSensitive, aim.sensitive) {
-		// What was unknown turned out to be what is there.
+		// The unknown values turned out to equal the observed ones.
 		return o.x.restate(c, o.storedAs("")) && o.finish(aim.planned, aim.sensitive)
 	}
 	in := o.intent(state.Update)
@@ -105,7 +105,8 @@ func (o *operation) planAgain(aim *target) bool {
 		}
 	}
 	if len(errs) > 0 {
-		o.contradicts("Provider produced inconsistent final plan", "while it was applied, planned something other than what was shown", errs, "")
+		o.contradicts("Provider produced inconsistent final plan", "while it was applied, planned another result than "+
+			"shown", errs, "")
 		return false
 	}
 	aim.config, aim.planned, aim.private, aim.legacy = config, resp.Planned, resp.Private, resp.Legacy
@@ -135,7 +136,7 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 	if o.unfit(resp.State) {
 		return o.lost()
 	}
-	faulty := !ok // the provider's own error: a created object is not to be trusted
+	faulty := !ok // the provider reports an error: a created object cannot be trusted
 	left, secret := contract.WithoutWriteOnly(o.ty.Schema.Block, resp.State)
 	switch {
 	case ok && left.IsNull():
@@ -144,7 +145,7 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 		ok = o.fail("Provider returned unknown values", fmt.Sprintf("The provider %s still returns unknown values for %s after applying it.", o.owner.Source, c.Addr))
 	case ok && !aim.legacy:
 		if errs := contract.CheckApplied(o.ty.Schema.Block, aim.planned, left); len(errs) > 0 {
-			o.contradicts("Provider produced inconsistent result", "after applying, returned something other than what was planned", errs, "")
+			o.contradicts("Provider produced inconsistent result", "after applying, returned another result than planned", errs, "")
 			ok = false
 		}
 	}
@@ -167,7 +168,7 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 			object = object.WithTainted(true)
 		}
 		if old := o.storedAs(""); old != nil && o.action == plan.Update && !ok {
-			object = object.With(func(m *state.Meta) { // it may refer to what it did, and to what it was to refer to
+			object = object.With(func(m *state.Meta) { // it may have the old references and the new ones
 				m.Tainted = old.Tainted
 				m.Dependencies = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.Dependencies, c.Dependencies))))
 			})
@@ -183,7 +184,7 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 	return o.finish(left, aim.sensitive)
 }
 
-// unfit reports, with a diagnostic, whether what a call has returned is no object
+// unfit reports, with a diagnostic, whether the result of a call is not an object
 // of the type. Nothing can be learned from it, so that the operation is as lost
 // as one without an answer. That there is nothing fits every type.
 func (o *operation) unfit(left cty.Value) bool {
@@ -209,8 +210,9 @@ func (o *operation) depose() string {
 	return key
 }
 
-// finish decides the postconditions and gives the value to those that wait for
-// it: nobody, not even an output, works with an object that does not pass.
+// finish checks the postconditions and then publishes the value to the cells
+// that wait for it: an object that fails them is not used, not even by an
+// output.
 func (o *operation) finish(v cty.Value, sensitive []cty.Path) bool {
 	value := lang.Marked{Sensitive: sensitive}.Apply(v)
 	if !o.conditions(value) {
@@ -247,8 +249,8 @@ func (o *operation) preconditions() bool {
 	return true
 }
 
-// config evaluates the instance's configuration, which has to be wholly known
-// by now.
+// config evaluates the instance's configuration, which must be wholly known
+// now.
 func (o *operation) config() (cty.Value, lang.Marked, bool) {
 	v, _, ok := o.inst.Config(o.t)
 	if !ok {
@@ -264,7 +266,8 @@ func (o *operation) config() (cty.Value, lang.Marked, bool) {
 	if !plain.IsWhollyKnown() {
 		o.t.Report(&hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Configuration still unknown",
-			Detail:  fmt.Sprintf("%s refers to something that is not known even now. This is a mistake in stoke or in the provider of what it refers to.", o.change.Addr),
+			Detail: fmt.Sprintf("%s refers to something that is not known even now. This is a fault in stoke or in the "+
+				"provider of an object that it refers to.", o.change.Addr),
 			Subject: o.inst.Resource.Decl.Range.Ptr(),
 		})
 		o.reason = "Configuration still unknown"

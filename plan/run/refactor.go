@@ -21,7 +21,7 @@ func (x *runner) relocate() bool {
 			x.ev.Do(func(t *eval.Task) {
 				t.Report(&hcl.Diagnostic{
 					Severity: hcl.DiagError, Summary: "State has changed since the plan",
-					Detail: fmt.Sprintf("%s was to move to %s, where there is something by now. Make a new plan.", m.From, m.To),
+					Detail: fmt.Sprintf("%s was to move to %s, where another object is now. Make a new plan.", m.From, m.To),
 				})
 			})
 			x.mu.Lock()
@@ -33,9 +33,8 @@ func (x *runner) relocate() bool {
 	return x.record(state.Result{Changes: plan.Relocated(now, x.plan.Moves), Durable: true})
 }
 
-// forget takes objects out of the state that are to stay as they are, all of
-// them in one record, which also completes what is known of those that depend
-// on them or on anything else that is about to leave.
+// forget takes forgotten objects out of the state, all in one record, which
+// also completes the dependencies of users of departing objects.
 func (x *runner) forget() {
 	departs := x.departures()
 	if len(departs) == 0 {
@@ -52,8 +51,8 @@ func (x *runner) forget() {
 	}
 }
 
-// departures tells which objects leave the state, and when: those that are
-// forgotten or were found gone at once, before all that are deleted.
+// departures returns the objects that leave the state, and when: objects that
+// are forgotten or no longer exist leave at once, before all deletions.
 func (x *runner) departures() map[object]plan.Departure {
 	departs := map[object]plan.Departure{}
 	for _, c := range x.plan.Refreshed {
@@ -67,7 +66,7 @@ func (x *runner) departures() map[object]plan.Departure {
 			departs[object{c.Addr, c.Deposed}] = plan.Destroyed
 		case plan.Forget:
 			departs[object{c.Addr, c.Deposed}] = plan.Leaves
-		case plan.Create: // what is made again comes back under its name
+		case plan.Create: // a recreated object keeps its name
 			delete(departs, object{c.Addr, c.Deposed})
 		}
 	}
@@ -80,7 +79,7 @@ type object struct {
 	deposed string
 }
 
-// imported tells of an object that is managed from now on.
+// imported reports an object that stoke manages from now on.
 func (x *runner) imported(c *plan.Change) {
 	if c.Importing == "" {
 		return

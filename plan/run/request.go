@@ -27,7 +27,8 @@ type Request struct {
 	Stopping <-chan struct{} // closed: start nothing more
 }
 
-// variables are the root module's: those in the plan and the ephemeral ones.
+// variables returns the variables of the root module: from the plan, and the
+// ephemeral ones.
 func (r Request) variables() map[string]cty.Value {
 	all := maps.Clone(r.Plan.Variables)
 	if all == nil {
@@ -61,12 +62,12 @@ type Outcome struct {
 	Elapsed time.Duration
 }
 
-// Report is what became of a plan.
+// Report has the results of a plan.
 type Report struct {
 	Outcomes                  []Outcome // in the order they ended; skipped ones last
 	Added, Changed, Destroyed int
 	Imported                  int
-	Errors                    bool // something is wrong that is none of the outcomes, such as an output
+	Errors                    bool // an error apart from the outcomes, such as one in an output
 }
 
 // Complete reports whether everything was done.

@@ -124,7 +124,7 @@ func TestStaleByObject(t *testing.T) {
 		{name: "output reads", plan: step{config: old + "output \"new\" { value = shelf_thing.c.id }\n"}, then: changeC, want: "shelf_thing.c has changed"},
 		{name: "created", plan: step{config: old + thing("n", "")}, then: step{config: old + thing("n", "")}, want: "shelf_thing.n has been created"},
 		{name: "different ones created", plan: step{config: old + thing("n", ""), targets: []string{"shelf_thing.n"}}, then: step{config: old + thing("m", "")}},
-		{name: "destroyed", plan: changeC, then: step{config: old, mode: plan.Destroy, targets: []string{"shelf_thing.c"}}, want: "shelf_thing.c is not in the state any more"},
+		{name: "destroyed", plan: changeC, then: step{config: old, mode: plan.Destroy, targets: []string{"shelf_thing.c"}}, want: "shelf_thing.c is no longer in the state"},
 		{name: "new user", plan: step{config: old, mode: plan.Destroy, targets: []string{"shelf_thing.d"}}, then: step{config: old + thing("u", "value = shelf_thing.d.id")}, want: "shelf_thing.u depends on shelf_thing.d"},
 		{name: "new user, everything goes", plan: step{config: old, mode: plan.Destroy}, then: step{config: old + thing("u", "value = shelf_thing.c.id")}, want: "shelf_thing.u depends on shelf_thing.c"},
 		{name: "tainted", plan: changeC, edit: func(w *world) {
@@ -135,7 +135,7 @@ func TestStaleByObject(t *testing.T) {
 		}},
 		{name: "moved in the state", plan: changeC, edit: func(w *world) {
 			w.edit(state.Change{Address: at("shelf_thing.z"), Object: w.object("shelf_thing.c")}, state.Change{Address: at("shelf_thing.c")})
-		}, want: "shelf_thing.c is not in the state any more"},
+		}, want: "shelf_thing.c is no longer in the state"},
 		{name: "moved block", plan: step{config: strings.Replace(old, "\"shelf_thing\" \"d\"", "\"shelf_thing\" \"e\"", 1) + "moved {\n from = shelf_thing.d\n to = shelf_thing.e\n}\n"}, then: changeD, want: "shelf_thing.e has changed"},
 		{name: "data source stored by somebody else", plan: changeC, edit: func(w *world) {
 			w.edit(state.Change{Address: at("data.shelf_thing.a"), Object: w.object("data.shelf_thing.a").With(func(m *state.Meta) { m.Private = []byte("x") })})

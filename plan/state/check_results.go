@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CheckKind says what a check result is about. The words are those of
+// CheckKind is the kind of a check result's declaration. The words come from
 // Terraform's snapshots.
 type CheckKind string
 
@@ -26,12 +26,12 @@ const (
 	CheckUnknown CheckStatus = "unknown"
 )
 
-// CheckResult is what became of the conditions of one declaration.
+// CheckResult has the results of the conditions of one declaration.
 type CheckResult struct {
 	Kind    CheckKind
 	Config  string // its address without instance keys
 	Status  CheckStatus
-	Objects []CheckedObject // by address; nil where there are none, or it is not known which
+	Objects []CheckedObject // by address; by address; nil for none, or if they are not known
 }
 
 // CheckedObject is one instance of the declaration.
@@ -52,9 +52,8 @@ func (s CheckStatus) And(o CheckStatus) CheckStatus {
 	return s
 }
 
-// CheckResults are what became of conditions when they were last decided, by
-// address; nil where nothing is stored. They are shared and must not be
-// changed.
+// CheckResults returns the last results of conditions, by address; nil where
+// nothing is stored. They are shared and must not be changed.
 func (s *State) CheckResults() []CheckResult {
 	s.core.mu.RLock()
 	defer s.core.mu.RUnlock()
@@ -136,8 +135,8 @@ func (w *writer) checkResult(r *CheckResult) {
 	w.close('}')
 }
 
-// checkResults reads what checksMember writes. What Terraform adds one day is
-// left out: results are made anew by every run.
+// checkResults reads what checksMember writes. Unknown members that a later
+// Terraform may add are left out: each run computes the results again.
 func (s *scanner) checkResults() []CheckResult {
 	if s.null() {
 		return nil

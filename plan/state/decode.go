@@ -14,11 +14,11 @@ import (
 
 const (
 	versionFolded = 4 // Terraform's
-	versionOpen   = 5 // the same with a journal beside it
+	versionOpen   = 5 // the same with an open journal
 )
 
-// Decode reads a snapshot; path names it in errors. A snapshot whose journal
-// is open (version 5) is read as it stands, without what the journal holds.
+// Decode reads a snapshot; path names it in errors. A snapshot whose journal is
+// open (version 5) is read as it is, without the content of the journal.
 func Decode(path string, data []byte) (*State, error) {
 	snap, err := decode(path, data)
 	if err != nil {
@@ -32,7 +32,8 @@ func Decode(path string, data []byte) (*State, error) {
 func decode(path string, data []byte) (*snapshot, error) {
 	d := &decoder{scanner: scanner{buf: data}, snap: &snapshot{raw: data}, strings: intern{}}
 	if len(data) == 0 {
-		return nil, &CorruptError{path, 0, "the file is empty, which no state ever is: restore it from a backup, or remove it to start anew"}
+		return nil, &CorruptError{path, 0, "the file is empty, which a state never is: restore it from a backup, or " +
+			"remove it to start over"}
 	}
 	d.checkUTF8()
 	d.file()

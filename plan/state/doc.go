@@ -1,11 +1,11 @@
-// Package state remembers what was made: a snapshot in Terraform's version 4
-// format and, beside it, an append-only journal of what happened since.
+// Package state remembers stoke's objects: a snapshot in Terraform's version 4
+// format and an append-only journal of the changes since.
 //
-// Open reads both from a Store and yields the State as it stands and the
-// intents that have no result. Begin opens the journal for writing: each
-// provider call is announced by an Intent, which returns once it is on disk,
-// and followed by a Result. Close folds the journal into the snapshot. A
-// process that dies at any moment loses nothing that was acknowledged.
+// Open reads both from a Store and yields the present State and the intents
+// that have no result. Begin opens the journal for writing: each provider call
+// is announced by an Intent, which returns once it is on disk, and followed by
+// a Result. Close folds the journal into the snapshot. A process that dies at
+// any moment loses nothing that was acknowledged.
 //
 // A State is an immutable base with an overlay of what changed: it is read by
 // many goroutines at once without copying, and a State taken earlier stays as

@@ -19,8 +19,8 @@ const terraformVersion = "1.11.4"
 // Objects that did not change are copied from the text they were read from.
 func (s *State) Encode(serial uint64) []byte { return s.encode(serial).raw }
 
-// encode writes the state and returns it as the snapshot that decode would
-// read from what was written, with the same objects.
+// encode writes the state and returns the snapshot that decode would read, with
+// the same objects.
 func (s *State) encode(serial uint64) *snapshot {
 	base := s.core.base
 	n := &snapshot{

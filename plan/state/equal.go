@@ -1,6 +1,6 @@
 package state
 
-// equalJSON reports whether two valid JSON texts are the same but for white
+// equalJSON reports whether two valid JSON texts are equal except for white
 // space between tokens.
 func equalJSON(a, b []byte) bool {
 	i, j := 0, 0

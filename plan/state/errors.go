@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// CorruptError says that a snapshot or journal does not check out. Nothing
-// was written, and nothing will be until somebody has looked at it.
+// CorruptError: a snapshot or journal does not check out. Nothing was written,
+// and nothing will be until the file was repaired.
 type CorruptError struct {
 	Path   string // as the store names it
 	Offset int64  // the byte at which it stops making sense
@@ -18,8 +18,8 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s is corrupt at byte %d: %s", e.Path, e.Offset, e.Reason)
 }
 
-// NewerVersionError says that a snapshot or journal is in a format of which
-// this program knows nothing.
+// NewerVersionError: a snapshot or journal has a format that this program does
+// not know.
 type NewerVersionError struct {
 	Path    string
 	Version int64 // that it has
@@ -31,8 +31,7 @@ func (e *NewerVersionError) Error() string {
 		e.Path, e.Version, e.Known)
 }
 
-// OlderVersionError says that a snapshot is in a format that is no longer
-// read.
+// OlderVersionError: a snapshot is in a format that is no longer read.
 type OlderVersionError struct {
 	Path    string
 	Version int64
@@ -43,27 +42,27 @@ func (e *OlderVersionError) Error() string {
 		e.Path, e.Version)
 }
 
-// ConflictError says that a snapshot is not the one that was read: somebody
-// else has written it.
+// ConflictError: the stored snapshot is not the snapshot that was read, because
+// another process has written it.
 type ConflictError struct {
 	Path string
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s was changed by somebody else since it was read", e.Path)
+	return fmt.Sprintf("%s was changed by another process since it was read", e.Path)
 }
 
-// SerialError says that a snapshot has the highest serial there is, so that no
-// other can follow it. Nothing was written.
+// SerialError: a snapshot has the highest possible serial, so that no other can
+// follow it. Nothing was written.
 type SerialError struct {
 	Path string
 }
 
 func (e *SerialError) Error() string {
-	return fmt.Sprintf("%s has the serial %d, after which none is left", e.Path, uint64(math.MaxUint64))
+	return fmt.Sprintf("%s has the serial %d, which is the last one", e.Path, uint64(math.MaxUint64))
 }
 
-// LockedError says who holds the lock.
+// LockedError names the holder of the lock.
 type LockedError struct {
 	Path   string // of the snapshot
 	Holder LockInfo
@@ -71,8 +70,8 @@ type LockedError struct {
 	// out: how long it has to be watched to be sure. Trying again for as long
 	// takes the lock over.
 	Doubt time.Duration
-	// Advice says what becomes of the lock when its holder is dead, in a
-	// sentence; "" where a dead holder's lock stays until it is broken.
+	// Advice is a sentence on how a dead holder's lock is released; "" where the
+	// lock stays until it is broken.
 	Advice string
 }
 
@@ -80,14 +79,14 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by %s", e.Path, e.Holder)
 }
 
-// NotLockedError says that there is no lock to be broken.
+// NotLockedError: the state was not locked.
 type NotLockedError struct {
 	Path string // of the snapshot
 }
 
 func (e *NotLockedError) Error() string { return fmt.Sprintf("%s is not locked", e.Path) }
 
-// LostLockError says that a lock that was held is somebody else's by now, or
+// LostLockError: the lock was held, and another process has taken it, or it
 // could not be renewed in time. Nothing was written since.
 type LostLockError struct {
 	Path   string // of the snapshot

@@ -17,24 +17,24 @@ type File struct {
 	store   Store
 	version string // of the snapshot, as the store has it
 	snap    *snapshot
-	fresh   bool // there was no snapshot before this journal, or there is none
+	fresh   bool // without a snapshot before this journal, or now
 
 	core    *core
 	at      uint64 // sequence number of the journal's last record
 	open    []openIntent
 	size    int64 // of the journal's whole records
 	journal standing
-	current *Journal // the one that is open for writing
+	current *Journal // the journal that is open for writing
 	notes   []string
 }
 
-// standing says how the journal stands to the snapshot.
+// standing is the relation of the journal to the snapshot.
 type standing uint8
 
 const (
 	journalNone  standing = iota // there is none
-	journalStale                 // it says nothing that the snapshot doesn't, and is to be removed
-	journalLive                  // it goes on from the snapshot
+	journalStale                 // the snapshot has all of it; it is removed
+	journalLive                  // it continues the snapshot
 )
 
 // Open reads snapshot and journal. Where neither exists the state is empty
@@ -57,7 +57,7 @@ func Open(ctx context.Context, s Store) (*File, error) {
 	return nil, fmt.Errorf("read state: %s keeps changing", name)
 }
 
-// read returns a File with at least its version, or nil, beside an error.
+// read returns a File with at least its version, or nil, with an error.
 func read(ctx context.Context, s Store) (*File, error) {
 	data, version, err := s.ReadSnapshot(ctx)
 	if err != nil {
@@ -89,12 +89,12 @@ func read(ctx context.Context, s Store) (*File, error) {
 // State is the state with everything that the journal holds.
 func (f *File) State() *State { return &State{core: f.core, at: f.at} }
 
-// Open lists the intents without a result, oldest first. They are to be
-// settled by reading before anything else is done.
+// Open lists the intents without a result, oldest first. The caller settles
+// them by reading before it does anything else.
 func (f *File) Open() []Intent { return intents(f.open) }
 
-// Shown is State for people to look at: where an update has been interrupted,
-// what it was to make sensitive is sensitive already.
+// Shown is State for display: where an update was interrupted, the values that
+// it would have made sensitive are sensitive already.
 func (f *File) Shown() *State {
 	s := f.State()
 	var changes []Change
@@ -116,28 +116,28 @@ func (f *File) Shown() *State {
 // settled.
 func (f *File) Unfolded() bool { return f.journal != journalNone }
 
-// Missing reports whether there is no state at all: neither a snapshot nor a
-// journal with something in it.
+// Missing reports whether the state does not exist: neither a snapshot nor a
+// journal with content.
 func (f *File) Missing() bool { return f.version == "" && f.journal != journalLive }
 
-// Notes says what people should know of how the files were found, such as a
-// torn last record that was dropped.
+// Notes returns what the user should know about the files, such as a torn last
+// record that was dropped.
 func (f *File) Notes() []string { return slices.Clone(f.notes) }
 
 func (f *File) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
 
-// Begin opens the journal for writing, or goes on with the one that is there.
-// From here to Close the snapshot says version 5, so that Terraform refuses
-// it. The store should be locked. The journal is written regardless of ctx's
-// end. The error is a *SerialError where no snapshot can follow this one.
+// Begin opens the journal for writing, or continues an existing one. From here
+// to Close the snapshot says version 5, so that Terraform refuses it. The store
+// should be locked. The journal is written regardless of ctx's end. The error
+// is a *SerialError where no snapshot can follow this one.
 func (f *File) Begin(ctx context.Context) (*Journal, error) {
 	if f.current != nil {
 		return nil, fmt.Errorf("begin journal: it has begun")
 	}
 	ctx = context.WithoutCancel(ctx)
-	if f.snap.serial == math.MaxUint64 { // Terraform goes on with 0, which is older for everybody who compares
+	if f.snap.serial == math.MaxUint64 { // Terraform continues with 0, which counts as older
 		name, _ := f.store.Names()
 		return nil, &SerialError{Path: name}
 	}

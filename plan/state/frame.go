@@ -23,7 +23,7 @@ const (
 	maxPayload = 1 << 30
 )
 
-// kind says what a frame's payload is.
+// kind is the kind of a frame's payload.
 type kind uint32
 
 const (
@@ -69,7 +69,7 @@ func splitFrames(b []byte) (frames []frame, whole int, err *syntaxError) {
 		n := binary.LittleEndian.Uint32(rest)
 		f := frame{binary.LittleEndian.Uint64(rest[4:]), kind(binary.LittleEndian.Uint32(rest[12:])), whole + headLen, nil}
 		if f.seq != seq {
-			return nil, 0, &syntaxError{whole, fmt.Sprintf("record %d stands where record %d should be", f.seq, seq)}
+			return nil, 0, &syntaxError{whole, fmt.Sprintf("record %d is in the place of record %d", f.seq, seq)}
 		}
 		if n > maxPayload {
 			return nil, 0, &syntaxError{whole, fmt.Sprintf("record %d claims to be %d bytes long", seq, n)}

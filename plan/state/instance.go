@@ -49,7 +49,7 @@ func (w *writer) instance(in stored) {
 // text in the file.
 type intern map[string]string
 
-// shared reads a string of which there should be only one copy.
+// shared reads a string and keeps only one copy of equal ones.
 func (s *scanner) shared(strings intern) string {
 	if s.peek() != '"' || s.err != nil {
 		s.expected("a string")

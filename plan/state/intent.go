@@ -14,18 +14,18 @@ const (
 	Delete Action = "delete"
 )
 
-// Intent announces a provider call. Its operation id goes to the provider,
-// which stamps it on what it makes.
+// Intent announces a provider call. The provider gets its operation id and
+// marks the object with it.
 type Intent struct {
 	ID      string // the operation's id; unique
 	Address address.Instance
-	Deposed string // the key of the deposed object that is meant, if it is one
+	Deposed string // the key of a deposed object
 	Action  Action
 	// DeposeTo is the deposed key that the old object moves to when the create
 	// of its replacement succeeds; empty unless the new one is made first.
 	DeposeTo string
-	// Planned is JSON of the planned state with nulls for what is unknown; nil
-	// for a delete.
+	// Planned is JSON of the planned state with nulls for unknown values; nil for
+	// a delete.
 	Planned             []byte
 	Provider            string // as in Meta
 	SchemaVersion       int64
@@ -40,16 +40,16 @@ type Intent struct {
 	Durable bool
 }
 
-// Change says what an object has become.
+// Change is the new version of an object.
 type Change struct {
 	Address address.Instance
 	Deposed string  // the deposed key; "" for the current object
 	Object  *Object // nil: it is gone
 }
 
-// Result says what came of a call; its changes are made at once. After a
-// create-before-destroy the changes hold both the new object and the old one
-// under its deposed key.
+// Result has the changes by a call; they are made at once.
+// After a create-before-destroy the changes hold both the new object
+// and the old one under its deposed key.
 type Result struct {
 	Intent  string // the id of the intent that this settles; "" for refresh, state commands, outputs
 	Changes []Change

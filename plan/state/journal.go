@@ -37,9 +37,9 @@ var errClosed = errors.New("the journal is closed")
 // payloads are reused: a record is copied into the log's batch.
 var payloads = sync.Pool{New: func() any { return new(writer) }}
 
-// Intent records that a provider call is about to be made. Nobody may make
-// the call before it has returned without an error. It does not wait for
-// anything but the disk, so that ctx counts only on entry.
+// Intent records that a provider call is about to be made. The caller must not
+// make the call before Intent has returned without an error. It does not wait
+// for anything but the disk, so that ctx counts only on entry.
 func (j *Journal) Intent(ctx context.Context, in Intent) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("announce %s: %w", in.Address, context.Cause(ctx))
@@ -78,8 +78,8 @@ func (j *Journal) Intent(ctx context.Context, in Intent) error {
 	return nil
 }
 
-// seal seals what was written, as the record j.at; j.mu is held. The result
-// lies behind the text in the writer's buffer.
+// seal seals what was written, as the record j.at; j.mu is held. The result is
+// behind the text in the writer's buffer.
 func (j *Journal) seal(w *writer, k kind) []byte {
 	n := len(w.buf)
 	w.buf = j.box.Seal(w.buf, w.buf, place(j.at, k|sealedKind))
@@ -101,9 +101,9 @@ func (j *Journal) usable() error {
 	return j.log.failure()
 }
 
-// Result records what came of a call, or any other change. State shows it
-// from then on. What has happened is recorded even if ctx has ended. After an
-// error of the store the change is held in memory and Close tries again.
+// Result records what came of a call, or any other change. State shows it from
+// then on. It is recorded even if ctx has ended. After an error of the store
+// the change is held in memory and Close tries again.
 func (j *Journal) Result(ctx context.Context, r Result) error {
 	for i := range r.Changes {
 		if err := r.Changes[i].checkStorable(); err != nil {
@@ -156,8 +156,8 @@ func (j *Journal) Open() []Intent {
 	return intents(sortedIntents(j.open))
 }
 
-// Rescue is the state as of now as a snapshot of version 4, for when Close
-// has failed and it has to be kept somewhere else. Its serial is the one that
+// Rescue is the state as of now as a snapshot of version 4, for when Close has
+// failed and it has to be kept somewhere else. Its serial is the serial that
 // Close would have written.
 func (j *Journal) Rescue() []byte {
 	s := j.State()
@@ -166,7 +166,7 @@ func (j *Journal) Rescue() []byte {
 
 // Close ends the journal. When every intent has its result, it is folded into
 // the snapshot, whose serial grows by one if anything changed, and dropped.
-// Otherwise it stays beside the snapshot of version 5, for the next run to
+// Otherwise it stays next to the snapshot of version 5, for the next run to
 // settle. The File then holds the new state and may Begin again.
 //
 // After an error nothing that was on disk is lost, and Close may be called

@@ -139,8 +139,8 @@ func TestJournalErrors(t *testing.T) {
 		"garbage":            {m.snapshot, join(m.journal, []byte("0123456789012345678901234567890")), "does not match its checksum"},
 		"short garbage":      {m.snapshot, join(m.journal, []byte("0123456789")), "found something that is not record"},
 		"other file":         {base, []byte(`{"version":4,"serial":1,"lineage":"x","resources":[]}`), "does not match its checksum"},
-		"gap":                {m.snapshot, join(head, record(2, kindResult, `{}`)), "record 2 stands where record 1 should be"},
-		"no header":          {m.snapshot, record(0, kindResult, `{}`), "the first record is no header"},
+		"gap":                {m.snapshot, join(head, record(2, kindResult, `{}`)), "record 2 is in the place of record 1"},
+		"no header":          {m.snapshot, record(0, kindResult, `{}`), "the first record is not a header"},
 		"unknown kind":       {m.snapshot, join(head, record(1, 77, `{}`)), "of the unknown kind 77"},
 		"unknown member":     {m.snapshot, join(head, record(1, kindResult, `{"odd":1}`)), `unknown member "odd"`},
 		"no such intent":     {m.snapshot, join(head, record(1, kindResult, `{"intent":"x"}`)), `names the intent "x", which is not open`},
@@ -150,7 +150,7 @@ func TestJournalErrors(t *testing.T) {
 		"snapshot edited":    {[]byte(strings.Replace(string(m.snapshot), "gpu1", "gpu3", 1)), m.journal, "it was changed after the run began"},
 		"snapshot older":     {[]byte(strings.Replace(string(base), `"serial": 7`, `"serial": 6`, 1)), m.journal, "has the older serial 6"},
 		"snapshot newer":     {[]byte(strings.Replace(string(base), `"serial": 7`, `"serial": 8`, 1)), m.journal, "holds changes that memory, which has serial 8, does not have"},
-		"snapshot newer, 5":  {[]byte(strings.Replace(string(m.snapshot), `"serial": 7`, `"serial": 8`, 1)), m.journal, "waits for one that goes on from serial 8"},
+		"snapshot newer, 5":  {[]byte(strings.Replace(string(m.snapshot), `"serial": 7`, `"serial": 8`, 1)), m.journal, "waits for a journal that follows serial 8"},
 		"journal of a newer": {m.snapshot, appendFrame(nil, 0, kindHeader, header{3, "x", 7, "", false}.encode()), "format version 3"},
 	}
 	for name, tt := range tests {

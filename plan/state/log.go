@@ -49,9 +49,9 @@ func startLog(ctx context.Context, s Store, size int64) *log {
 }
 
 // add puts a frame into the batch that gathers. Calls come one at a time, in
-// the order of their sequence numbers, and not after stop. The function that
-// it returns waits until the frame was written, if that is asked for or too
-// much is waiting already, and returns what went wrong so far.
+// the order of their sequence numbers, and not after stop. The returned
+// function waits until the frame was written, if it is durable or too much is
+// waiting already, and returns the first error so far.
 func (l *log) add(seq uint64, k kind, payload []byte, durable bool) (wait func() error) {
 	l.mu.Lock()
 	b := l.next
@@ -160,7 +160,7 @@ func (l *log) fill(ctx context.Context, err error) {
 	}
 }
 
-// isFull tells errors that something smaller may not meet from those that stay.
+// isFull reports whether an error may not occur for a smaller write.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

@@ -13,10 +13,10 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Meta is what is stored about an object beside its attributes. Who stores an
-// object anew (after a refresh or an update) starts from its old Meta, so that
-// members which only a newer version or another program knows, such as a
-// resource's identity, are carried over. Terraform drops those it does not know.
+// Meta is the stored data of an object besides its attributes. A caller that
+// stores an object again (after a refresh or an update) starts from its old
+// Meta, so that members that only a newer version or another program knows, such
+// as a resource's identity, are kept. Terraform drops those it does not know.
 type Meta struct {
 	// Provider is the provider's configuration that made the object, as
 	// version 4 writes it: provider["registry.terraform.io/stokehq/train"],
@@ -36,8 +36,8 @@ type Meta struct {
 const flatAttributes = "attributes_flat"
 
 // Object is one stored object. It is immutable, pointers to it are shared:
-// nothing in it may be changed. Make one with NewObject or, from JSON of a
-// schema that is not at hand, with RawObject.
+// nothing in it may be changed. Make one with NewObject or, from JSON without
+// its schema, with RawObject.
 type Object struct {
 	Meta
 	// JSON holds the attributes exactly as they are stored. Where the schema
@@ -135,8 +135,8 @@ func (o *Object) WithDependencies(deps []string) *Object {
 	return o.With(func(m *Meta) { m.Dependencies = deps })
 }
 
-// Equal reports whether both objects would be stored alike, white space
-// apart. Nil equals nil only.
+// Equal reports whether both objects would be stored as equal texts, except for
+// white space. Nil equals nil only.
 func (o *Object) Equal(p *Object) bool {
 	if o == p || o == nil || p == nil {
 		return o == p

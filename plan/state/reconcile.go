@@ -8,9 +8,9 @@ import (
 	"github.com/stokehq/stoke/plan/seal"
 )
 
-// reconcile works out how the journal stands to the snapshot and replays it.
-// These are all the ways in which a process can have left them, in the order
-// in which Begin, Append and Close write:
+// reconcile compares the journal with the snapshot and replays it. A
+// process can leave these combinations, in the order of the writes of Begin,
+// Append and Close:
 //
 //	snapshot      journal                    what happened
 //	none or 4     none                       nothing, or a run that was completed
@@ -20,7 +20,7 @@ import (
 //	4             same serial, folded        died in Close, nothing had changed
 //	4, serial+n   older serial, folded       died in Close, before the journal was removed
 //
-// Everything else was done by somebody else and is an error.
+// Any other combination is an error: another program wrote a file.
 func (f *File) reconcile(log []byte) error {
 	snapName, logName := f.store.Names()
 	corrupt := func(offset int, format string, args ...any) error {
@@ -46,7 +46,7 @@ func (f *File) reconcile(log []byte) error {
 		return nil
 	}
 	if frames[0].kind != kindHeader {
-		return corrupt(0, "the first record is no header: this is not a journal")
+		return corrupt(0, "the first record is not a header: this is not a journal")
 	}
 	h, serr := decodeHeader(frames[0].payload)
 	if serr != nil {
@@ -86,15 +86,15 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 	case h.lineage != s.lineage:
 		return corrupt("it belongs to a state of lineage %q, and %s has lineage %q", clip([]byte(h.lineage)), snapName, clip([]byte(s.lineage)))
 	case h.serial > s.serial:
-		return corrupt("it goes on from serial %d, and %s has the older serial %d", h.serial, snapName, s.serial)
+		return corrupt("it follows serial %d, and %s has the older serial %d", h.serial, snapName, s.serial)
 	case h.serial < s.serial:
 		switch {
 		case s.version == versionOpen:
-			return corrupt("it goes on from serial %d, and %s waits for one that goes on from serial %d", h.serial, snapName, s.serial)
+			return corrupt("it follows serial %d, and %s waits for a journal that follows serial %d", h.serial, snapName, s.serial)
 		case r.fold != nil && (r.fold.serial < s.serial || r.fold.sum == s.sum()):
 		case r.closed == nil && r.effects == 0 && len(r.open) == 0:
 		default:
-			return corrupt("it goes on from serial %d and holds changes that %s, which has serial %d, does not have", h.serial, snapName, s.serial)
+			return corrupt("it follows serial %d and holds changes that %s, which has serial %d, does not have", h.serial, snapName, s.serial)
 		}
 		f.journal = journalStale
 		return nil
@@ -102,7 +102,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 		return &CorruptError{snapName, 0, fmt.Sprintf("it was changed after the run began that %s tells of. Undo the change", logName)}
 	}
 	if r.closed != nil {
-		// The key goes with the fold, and then nobody has to read the journal.
+		// The fold drops the key, and then the journal's records are not needed.
 		if r.fold != nil && s.version == versionFolded && r.fold.serial == s.serial && r.fold.sum == s.sum() {
 			f.journal = journalStale
 			return nil

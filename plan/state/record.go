@@ -63,7 +63,7 @@ func decodeHeader(payload []byte) (h header, err *syntaxError) {
 	return h, s.err
 }
 
-// fold says which snapshot the journal is about to become part of.
+// fold identifies the snapshot that includes the journal.
 type fold struct {
 	serial uint64
 	sum    string
@@ -142,7 +142,7 @@ func (s *scanner) checkAddress(a address.Instance) {
 	}
 }
 
-// intent writes an intent. What is planned has the form of a stored object.
+// intent writes an intent. The planned value has the form of a stored object.
 func (w *writer) intent(in *Intent) {
 	w.open('{')
 	w.stringMember("id", in.ID)
@@ -209,7 +209,7 @@ func (s *scanner) intent(strings intern) Intent {
 
 func (a Action) known() bool { return slices.Contains([]Action{Create, Update, Delete}, a) }
 
-// result writes a result whose objects are in the form of a snapshot's.
+// result writes a result whose objects have the form of objects in a snapshot.
 func (w *writer) result(r *Result) {
 	w.open('{')
 	w.optional("intent", r.Intent)
@@ -314,7 +314,7 @@ func (c *Change) checkStorable() error {
 	s.skip()
 	s.end()
 	if s.err != nil {
-		return fmt.Errorf("store %s: its attributes are no JSON object: %w", name, s.err)
+		return fmt.Errorf("store %s: its attributes are not a JSON object: %w", name, s.err)
 	}
 	if c.Object.SchemaVersion < 0 {
 		return fmt.Errorf("store %s: its schema version is %d", name, c.Object.SchemaVersion)
@@ -354,7 +354,7 @@ func (in *Intent) checkStorable() error {
 	s.skip()
 	s.end()
 	if s.err != nil {
-		return fmt.Errorf("announce %s: what is planned is no JSON: %w", in.Address, s.err)
+		return fmt.Errorf("announce %s: the planned object is not valid JSON: %w", in.Address, s.err)
 	}
 	return nil
 }

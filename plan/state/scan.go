@@ -11,10 +11,10 @@ import (
 // maxDepth is how deep JSON may nest; it is the limit of encoding/json.
 const maxDepth = 10000
 
-// scanner reads JSON from memory, strictly, in one pass. It remembers the
-// first thing that is wrong, after which all methods do nothing; callers look
-// at err at the end. (encoding/json would read everything twice, forget where
-// values begin, and take the last of two members of one name.)
+// scanner reads JSON from memory, strictly, in one pass. It remembers the first
+// fault, and then all methods do nothing; callers look at err at the end.
+// (encoding/json would read everything twice, forget where values begin, and
+// take the last of two members of one name.)
 type scanner struct {
 	buf   []byte
 	pos   int
@@ -23,7 +23,7 @@ type scanner struct {
 	err   *syntaxError
 }
 
-// syntaxError says what is wrong and where, relative to the scanner's buffer.
+// syntaxError is the fault and its offset in the scanner's buffer.
 type syntaxError struct {
 	offset int
 	reason string
@@ -173,7 +173,7 @@ func (s *scanner) leave(closing byte, what string) {
 	s.depth--
 }
 
-// null reads a null if that is what comes next.
+// null reads a null, if the next value is one.
 func (s *scanner) null() bool {
 	if s.peek() != 'n' {
 		return false
@@ -265,8 +265,8 @@ func (s *scanner) strBytes(what string) []byte {
 
 func (s *scanner) name() []byte { return s.strBytes("a name in quotes") }
 
-// raw reads any value, checks its syntax and returns its text, which lies in
-// the buffer.
+// raw reads any value, checks its syntax and returns its text, a part of the
+// buffer.
 func (s *scanner) raw() []byte {
 	s.peek()
 	start := s.pos
@@ -324,8 +324,8 @@ func (s *scanner) skipString() (escaped bool) {
 	return
 }
 
-// escapeLen returns the length of the escape that b begins with, 0 if it is
-// none.
+// escapeLen returns the length of the escape at the beginning of b, 0 without
+// one.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -393,7 +393,7 @@ func (s *scanner) checkUTF8() {
 	for i := 0; i < len(s.buf); {
 		r, n := utf8.DecodeRune(s.buf[i:])
 		if r == utf8.RuneError && n <= 1 {
-			s.fail(i, "the byte 0x%02x is no UTF-8 text: this is not a JSON file", s.buf[i])
+			s.fail(i, "the byte 0x%02x is not UTF-8 text: this is not a JSON file", s.buf[i])
 			return
 		}
 		i += n

@@ -11,19 +11,19 @@ import (
 
 // A journal holds what providers answered, sensitive values included, and must
 // not show them. Its records are therefore sealed with a key that is drawn
-// for each journal and kept in the snapshot beside it, as a member of its own
+// for each journal and kept in the snapshot, as a member of its own
 // while the snapshot says version 5:
 //
 //	{ "version": 5, …,"stoke_journal_key":"…"}
 //
-// Nothing new has to be kept safe or carried about by that: the snapshot
-// holds the sensitive values anyway, is read and written by the same people
-// under the same permissions, is needed to make sense of a journal at all, and
-// is written before the first record. Whoever may read the state can fold the
-// journal after a crash, on any machine. Whoever gets hold of the journal alone
-// (a backup, a core of a disk, a file attached to a report) learns how much was
-// done and nothing else. When the journal is folded, the key goes with it, and
-// what is left of the journal on some disk can be read by nobody.
+// Nothing new has to be kept safe or carried about by that: the snapshot holds
+// the sensitive values anyway, is read and written by the same people under the
+// same permissions, is needed to make sense of a journal at all, and is written
+// before the first record. A reader of the state can therefore fold the journal
+// after a crash, on any machine. A reader of only the journal (a backup, a disk
+// image, a file attached to a report) learns how much was done and nothing
+// else. Folding the journal drops the key, and then leftovers of the journal on
+// a disk are unreadable.
 //
 // Whole records are sealed, not values in them: what is sensitive is known to
 // providers and configurations, and this package knows neither. The header and
@@ -71,7 +71,8 @@ func (s *snapshot) box() *seal.Box {
 	return b
 }
 
-// place is what a sealed record is bound to: where it stands and what it is.
+// place returns the additional data of a sealed record: its position and its
+// kind.
 func place(seq uint64, k kind) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, seq), uint32(k))
 }
@@ -82,7 +83,8 @@ func (fr frame) open(b *seal.Box) (frame, *syntaxError) {
 		return fr, nil
 	}
 	if b == nil {
-		return fr, &syntaxError{fr.at, fmt.Sprintf("record %d is sealed, and the state beside it has no key for it: put back the state that the journal belongs to", fr.seq)}
+		return fr, &syntaxError{fr.at, fmt.Sprintf("record %d is sealed, and the state does not have its key: put "+
+			"back the state that the journal belongs to", fr.seq)}
 	}
 	text, err := b.Open(fr.payload, place(fr.seq, fr.kind))
 	if err != nil {

@@ -79,7 +79,7 @@ func TestSealedErrors(t *testing.T) {
 	own := key(m.snapshot)
 	text := string(m.snapshot)
 	for name, tt := range map[string]struct{ snapshot, want string }{
-		"no key":        {strings.Replace(text, own, "", 1), "record 1 is sealed, and the state beside it has no key for it"},
+		"no key":        {strings.Replace(text, own, "", 1), "record 1 is sealed, and the state does not have its key"},
 		"another's key": {strings.Replace(text, own, key(secretRun(t, readTestdata(t)).snapshot), 1), "record 1 cannot be opened"},
 		"key moved":     {strings.Replace(strings.Replace(text, own, "", 1), `"version": 5,`, `"version": 5`+own+`,`, 1), ""},
 		"key cut":       {strings.Replace(text, own, own[:60]+`"`, 1), "is not as stoke wrote it"},

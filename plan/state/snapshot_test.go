@@ -131,7 +131,7 @@ func TestDecodeErrors(t *testing.T) {
 		"blank":            {" \n", "it ends where an object should be: it is truncated"},
 		"truncated":        {good[:len(good)/2], "truncated"},
 		"one byte short":   {strings.TrimSpace(good)[:len(good)-2], "truncated"},
-		"binary":           {"\x7fELF\x02\x01\x01\x00\xff", "at byte 8: the byte 0xff is no UTF-8"},
+		"binary":           {"\x7fELF\x02\x01\x01\x00\xff", "at byte 8: the byte 0xff is not UTF-8"},
 		"nul":              {strings.Repeat("\x00", 500), "at byte 0: found '\\x00' where an object"},
 		"other JSON":       {`{"a":1}`, `no member "version"`},
 		"array":            {`[]`, "where an object should be"},

@@ -27,7 +27,7 @@ type core struct {
 	checks  []checksVersion
 }
 
-// slot is what is stored under one address. It is immutable.
+// slot is the stored data of one address. It is immutable.
 type slot struct {
 	current *Object
 	deposed map[string]*Object
@@ -58,7 +58,7 @@ func newCore(base *snapshot) *core {
 	}
 }
 
-// New is an empty state of the given lineage, for those who have no file.
+// New is an empty state of the given lineage, for callers without a file.
 func New(lineage string) *State {
 	return &State{core: newCore(&snapshot{lineage: lineage})}
 }
@@ -78,7 +78,7 @@ func (s *State) Unfolded() bool { return s.core.base.version == versionOpen }
 // without a journal. Lineage, Serial and Seq together name one state.
 func (s *State) Seq() uint64 { return s.at }
 
-// Current is the object under a, nil if there is none.
+// Current is the object under a, nil if it does not exist.
 func (s *State) Current(a address.Instance) *Object { return s.slot(a).current }
 
 // Deposed holds the objects under a that wait to be deleted, by their keys.
@@ -169,8 +169,8 @@ func (e slot) with(ch Change) slot {
 }
 
 // With returns the state with changes over it that belong to no journal, such
-// as what a refresh found. It costs as much as the changes, those of earlier
-// calls included. nil outputs stay as they are.
+// as what a refresh found. It costs as much as the changes, including changes
+// of earlier calls. nil outputs stay as they are.
 func (s *State) With(changes []Change, outputs map[string]Output) *State {
 	l := &layer{changed: map[address.Instance]slot{}, touched: map[address.Resource][]address.Key{}, outputs: outputs}
 	if s.own != nil {

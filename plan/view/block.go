@@ -13,9 +13,9 @@ import (
 // people which object they look at.
 func important(name string) bool { return name == "id" || name == "name" || name == "tags" }
 
-// body writes the inside of a block: attributes in order, then nested blocks.
-// s says that the whole block comes (add), goes (remove), just stands (same)
-// or changes (update). Top is true for the resource itself.
+// body writes the inside of a block: attributes in order, then nested blocks. s
+// applies to the whole block: it is added (add), removed (remove), shown as it
+// is (same) or changed (update). Top is true for the resource itself.
 func (d *differ) body(c int, s symbol, b *providers.Block, p pair, top bool) {
 	d.attributes(c, s, b, p, top)
 	if b == nil {
@@ -36,7 +36,7 @@ func (d *differ) body(c int, s symbol, b *providers.Block, p pair, top bool) {
 	}
 }
 
-// attribute is one attribute of an object, NilVal where there is no object.
+// attribute returns one attribute of an object, NilVal without an object.
 func attribute(v cty.Value, name string) cty.Value {
 	if absent(v) || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute(name) {
 		return cty.NilVal
@@ -56,7 +56,7 @@ func (d *differ) attributes(c int, s symbol, b *providers.Block, p pair, top boo
 	unchanged, width := 0, 0
 	for _, name := range attributeNames(b, p) {
 		r := attributeRow{name: name, pair: p.name(name, attribute(p.before, name), attribute(p.after, name))}
-		// What is write-only has no value that could be shown, ever.
+		// A write-only argument never has a value to show.
 		writeOnly := s == add && b != nil && b.Attributes[name].WriteOnly
 		if absent(r.before) && absent(r.after) && !writeOnly {
 			continue
@@ -199,8 +199,8 @@ func (d *differ) mapBlocks(c int, s symbol, name string, b *providers.Block, p p
 	return unchanged
 }
 
-// block writes one nested block, or nothing where there is none or nothing
-// happens to it; it returns 1 for the latter.
+// block writes one nested block, or nothing if it is absent or unchanged; it
+// returns 1 for the latter.
 func (d *differ) block(c int, s symbol, header string, b *providers.Block, p pair) int {
 	if absent(p.before) && absent(p.after) {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// change prints one object of the plan: what happens to it, why, what is to
-// be known about it, and its difference.
+// change prints one object of the plan: its action, the reason, notes, and its
+// difference.
 func (p *Printer) change(c *plan.Change, notes []providers.Note) {
 	if c.Action == plan.NoOp {
 		p.onlyMoved(c, notes)

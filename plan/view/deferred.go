@@ -35,7 +35,7 @@ func (p *Printer) deferral(d *plan.Deferral) {
 	p.print(t.String())
 }
 
-// deferredBecause says what a deferred change waits for.
+// deferredBecause returns the reason of a deferred change.
 func deferredBecause(d *plan.Deferral, dress naming) string {
 	on := nameList(d.Because, dress)
 	depends := func(what string) string {
@@ -95,7 +95,7 @@ func nameList(all []string, dress naming) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// undecidable says of a plan that changes nothing why it leaves things over.
+// undecidable explains a plan that changes nothing and defers something.
 func (p *Printer) undecidable(pl *plan.Plan) {
 	p.print("\n", p.in(bold+yellow, "No changes that can be made now."), p.in(bold, " "+counted(len(pl.Deferred), "change")+" cannot be decided yet."), "\n\n")
 	p.deferredSection(pl)

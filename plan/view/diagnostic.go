@@ -8,8 +8,8 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// Sources returns the bytes of a configuration file by the name that ranges
-// carry, or nil when it is not at hand.
+// Sources returns the bytes of a configuration file by the name in ranges, or
+// nil when it is not available.
 type Sources func(name string) []byte
 
 // Diagnostics prints what went wrong, each with its place, excerpt and the
@@ -29,7 +29,7 @@ func (p *Printer) Diagnostics(diags hcl.Diagnostics, src Sources, compact bool) 
 	}
 }
 
-// maxDiagnostics is how many are printed at once: nobody reads more, and
+// maxDiagnostics is the limit of printed diagnostics: more are never read, and
 // looking up the place of each takes a pass over its file.
 const maxDiagnostics = 200
 
@@ -44,8 +44,8 @@ type mergedDiagnostic struct {
 func foldable(d *hcl.Diagnostic) bool { return d.Summary != eval.CheckFailed }
 
 // merge drops repeated diagnostics and, where they may be folded, folds warnings
-// that differ in their place alone into one. The order of first appearance
-// stays; errors stay apart, because each of their places has to be mended.
+// that differ only in their place into one. The order of first appearance stays;
+// errors stay apart, because each of their places has to be mended.
 func merge(diags hcl.Diagnostics, fold func(*hcl.Diagnostic) bool) []mergedDiagnostic {
 	type key struct {
 		severity        hcl.DiagnosticSeverity

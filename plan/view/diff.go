@@ -7,20 +7,20 @@ import (
 )
 
 // differ writes values and differences of values as text. Columns count from
-// the left margin; the symbol of a line stands two columns before its text,
-// and what is nested stands four columns further in.
+// the left margin; the symbol of a line is two columns before its text, and
+// nested values are indented by four more columns.
 type differ struct {
 	strings.Builder
 	color bool
 	// margin puts the symbols in the first column, as diffs have them.
 	margin bool
-	// inJSON says that what is written is JSON in a string, where null is a value.
+	// inJSON is set inside of a JSON string, where null is a value.
 	inJSON bool
 	// short hides texts of many lines, named all texts of several lines: see brief.
 	short, named bool
 }
 
-// symbol says what happens to the thing on a line.
+// symbol is the mark of a line: added, removed, changed, as in Terraform.
 type symbol string
 
 const (
@@ -63,7 +63,7 @@ func (d *differ) begin(c int, s symbol) {
 	d.WriteByte(' ')
 }
 
-// comment writes a line "# …" in column c, for what is hidden.
+// comment writes a line "# …" in column c, for hidden parts.
 func (d *differ) comment(c int, text string) {
 	for range c {
 		d.WriteByte(' ')
@@ -72,7 +72,7 @@ func (d *differ) comment(c int, text string) {
 	d.WriteByte('\n')
 }
 
-// hidden says how many unchanged things are not shown.
+// hidden prints the number of unchanged things that are not shown.
 func (d *differ) hidden(c, n int, thing string) {
 	if n > 0 {
 		d.comment(c, "("+counted(n, "unchanged "+thing)+" hidden)")
@@ -87,8 +87,8 @@ func (d *differ) close(c int, bracket string) {
 	d.WriteString(bracket)
 }
 
-// pair is a value before and after, with what must not be shown of either and
-// which places force a new object. An absent side is cty.NilVal.
+// pair is a value before and after, with the sensitive places of both and the
+// places that force a new object. An absent side is cty.NilVal.
 type pair struct {
 	before, after             cty.Value
 	beforeSecret, afterSecret secret
@@ -114,7 +114,7 @@ func (p pair) equal() bool {
 	return p.before.RawEquals(p.after) && p.beforeSecret.is() == p.afterSecret.is()
 }
 
-// symbol is what happens, for a value whose being null means being absent.
+// symbol returns the symbol of a value for which null means absent.
 func (p pair) symbol() symbol {
 	switch {
 	case p.equal():
@@ -142,7 +142,7 @@ func (d *differ) change(c int, p pair) {
 		d.instead(c, p)
 	default:
 		d.changeKnown(c, p)
-		return // has said itself what forces a replacement
+		return // has shown which places force a replacement
 	}
 	d.forced(p)
 }

@@ -3,6 +3,6 @@
 // and Terraform's published JSON forms of state and plan.
 //
 // It is text out of data and nothing else: it decides nothing, reads no file
-// and calls no provider. Printer is the entry point; every view is one of its
-// methods or, where nothing but data comes out, a function that returns JSON.
+// and calls no provider. Printer is the entry point; a view is one of its
+// methods or, if it only produces data, a function that returns JSON.
 package view

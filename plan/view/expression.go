@@ -11,11 +11,11 @@ import (
 
 // Expression writes a value in the syntax of configuration, as outputs and the
 // console show it: with the function that makes its type where the brackets
-// alone would make another, and without what is sensitive.
+// would make another, and without sensitive parts.
 func Expression(v cty.Value) string {
 	if v != cty.NilVal && v.HasMark(lang.TypeName) {
 		plain, _ := v.Unmark()
-		return plain.AsString() // a type's name is no text
+		return plain.AsString() // the name of a type is not a text
 	}
 	return expression(v, 0)
 }
@@ -77,7 +77,7 @@ func nullExpression(ty cty.Type) string {
 }
 
 // stringExpression is a quoted string, or a heredoc where there is more than
-// one line. What a terminal could take for a command is always quoted.
+// one line. Text that a terminal could take for a command is always quoted.
 func stringExpression(s string, indent int) string {
 	lines := strings.Split(s, "\n")
 	if len(lines) == 1 {

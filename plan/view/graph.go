@@ -32,7 +32,7 @@ func (g *Graph) Node(id, label, group, shape string) {
 	}
 }
 
-// Edge says that one node needs another. Both have been added.
+// Edge adds an edge: one node needs another. Both have been added.
 func (g *Graph) Edge(from, to string) {
 	f, ok := g.byID[from]
 	t, ok2 := g.byID[to]
@@ -41,8 +41,7 @@ func (g *Graph) Edge(from, to string) {
 	}
 }
 
-// sorted puts nodes in the order of their groups and names, and edges in that
-// of the nodes.
+// sorted orders nodes by their groups and names, and edges by their nodes.
 func (g *Graph) sorted() {
 	order := make([]int, len(g.nodes))
 	for i := range order {
@@ -116,7 +115,7 @@ func (g *Graph) DOT(out io.Writer) error {
 	return w.Flush()
 }
 
-// OperationDOT writes the graph as Terraform writes those of its operations:
+// OperationDOT writes the graph in the form of Terraform's operation graphs:
 // every node with its address, in one subgraph.
 func (g *Graph) OperationDOT(out io.Writer) error {
 	g.sorted()

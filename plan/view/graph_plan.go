@@ -11,8 +11,8 @@ import (
 const fewEdges = 64
 
 // PlanGraph draws what a plan does and what each operation waits for. Where
-// many operations wait for many, a point stands between them, so that there
-// are never many more edges than operations.
+// many operations wait for many, a point is put between them, so that there are
+// never many more edges than operations.
 func PlanGraph(pl *plan.Plan) *Graph {
 	g := &Graph{}
 	users := barrierUsers(pl.Ops)
@@ -58,7 +58,7 @@ func PlanGraph(pl *plan.Plan) *Graph {
 // lead to something that is done.
 func barrierUsers(ops []plan.Op) []int {
 	users := make([]int, len(ops))
-	for i := len(ops) - 1; i >= 0; i-- { // those that wait have larger indices
+	for i := len(ops) - 1; i >= 0; i-- { // dependents have larger indices
 		if ops[i].Kind == plan.Barrier && users[i] == 0 {
 			continue
 		}

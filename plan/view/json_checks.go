@@ -7,8 +7,8 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// jsonCheck is what became of one declaration's conditions, in the plan's and
-// the state's JSON.
+// jsonCheck is the result of one declaration's conditions, in the plan's and the
+// state's JSON.
 // https://developer.hashicorp.com/terraform/internals/json-format#checks-representation
 type jsonCheck struct {
 	Address   jsonCheckAddress    `json:"address"`
@@ -41,7 +41,7 @@ type jsonCheckProblem struct {
 	Message string `json:"message"`
 }
 
-// checks writes the member "checks", unless there are none.
+// checks writes the member "checks", unless it would be empty.
 func (w *jsonWriter) checks(results []state.CheckResult) {
 	if len(results) == 0 {
 		return

@@ -15,8 +15,8 @@ type Configuration struct {
 	Root *modules.Module
 	// Source is the address of the provider behind a local name of a module.
 	Source func(m *modules.Module, name string) string
-	// Schema is what the provider of a source address offers; nil where it is
-	// not at hand.
+	// Schema is what the provider of a source address offers; nil if it is not
+	// available.
 	Schema func(source string) *providers.Schema
 }
 

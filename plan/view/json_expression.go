@@ -19,7 +19,7 @@ func expressionJSON(expr hcl.Expression) map[string]any {
 	}
 	out := map[string]any{}
 	if names := referenceNames(expr); len(names) > 0 {
-		out["references"] = names // in JSON syntax, there is a text beside them
+		out["references"] = names // in JSON syntax a text may contain them
 	}
 	if v, diags := expr.Value(nil); !diags.HasErrors() && v.IsWhollyKnown() {
 		v, _ = v.UnmarkDeep()
@@ -28,8 +28,8 @@ func expressionJSON(expr hcl.Expression) map[string]any {
 	return out
 }
 
-// referenceNames lists what an expression refers to: of every reference the
-// whole path, then each shorter one, down to what is declared.
+// referenceNames lists the references of an expression: of each the whole path,
+// then every shorter one, down to the declaration.
 func referenceNames(expr hcl.Expression) []string {
 	refs, _ := lang.References(expr)
 	var names []string

@@ -53,8 +53,8 @@ func FunctionsJSON(table map[string]function.Function) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// publishedReturn is the return type of functions of which Terraform 1.11 tells
-// another than follows from their parameters.
+// publishedReturn returns the return type of functions for which Terraform 1.11
+// publishes another type than their parameters imply.
 func publishedReturn(name string) cty.Type {
 	switch strings.TrimPrefix(name, "core::") {
 	case "format", "formatlist":

@@ -86,7 +86,7 @@ type planWriter struct {
 	plan *plan.Plan
 }
 
-// variables writes what was given, and the defaults of what was not.
+// variables writes the given values, and the defaults of the others.
 func (w *planWriter) variables(root *modules.Module) {
 	all := maps.Clone(w.plan.Variables)
 	if all == nil {
@@ -260,8 +260,8 @@ func toChange(pl *plan.Plan) []*plan.Change {
 // alreadyRead reports whether planning has read a data source.
 func alreadyRead(c *plan.Change) bool { return c.Action == plan.NoOp && c.Addr.Mode == address.Data }
 
-// byDepth orders changes as Terraform does: those of modules after those of
-// the modules that call them.
+// byDepth orders changes as Terraform does: changes of called modules after
+// changes of their callers.
 func byDepth(changes []*plan.Change) []*plan.Change {
 	list := append([]*plan.Change{}, changes...)
 	depth := make(map[string]int)
@@ -281,7 +281,7 @@ func schemaVersion(c *plan.Change) int64 {
 	return c.Schema.Version
 }
 
-// rawJSON is a value's JSON, nothing for what is unknown altogether.
+// rawJSON is a value's JSON, nothing for a wholly unknown one.
 func rawJSON(v cty.Value) json.RawMessage {
 	x, known := jsonValue(v)
 	if !known {
@@ -289,7 +289,7 @@ func rawJSON(v cty.Value) json.RawMessage {
 	}
 	text, err := json.Marshal(x)
 	if err != nil {
-		return nil // strings, numbers and what is made of them always encode
+		return nil // strings, numbers and compound values always encode
 	}
 	return text
 }
@@ -318,8 +318,8 @@ func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 	return out
 }
 
-// unknownIn is which parts of an object are unknown: nothing of one that is
-// known as a whole, or goes.
+// unknownIn returns the unknown parts of an object: none for an object that is
+// wholly known or removed.
 func unknownIn(v cty.Value) any {
 	if absent(v) || v.IsWhollyKnown() {
 		return map[string]any{}

@@ -32,8 +32,8 @@ func (f *frame) key(ref modules.ProviderRef) string {
 	return f.path + ":" + ref.Key()
 }
 
-// listedProvider is an entry of provider_config, and the key of the one in a
-// module above that it stands for, if there is such a one.
+// listedProvider is an entry of provider_config, and the key of the entry in a
+// calling module that it refers to, if any.
 type listedProvider struct {
 	jsonProviderConfig
 	above string
@@ -97,7 +97,7 @@ func (w *configWriter) pass(child *frame) {
 }
 
 // enter lists a configuration that a module has without a block: a default one
-// is that of the module above, where that one lists it.
+// refers to the default configuration of the calling module, if that lists it.
 func (w *configWriter) enter(f *frame, ref modules.ProviderRef, j jsonProviderConfig) {
 	l := listedProvider{jsonProviderConfig: j}
 	if f.parent != nil && ref.Alias == "" {
@@ -106,7 +106,7 @@ func (w *configWriter) enter(f *frame, ref modules.ProviderRef, j jsonProviderCo
 	w.listed[f.key(ref)] = l
 }
 
-// above follows a key up to the configuration that it stands for; it is empty
+// above follows a key up to the configuration that it refers to; it is empty
 // where nothing of that provider is listed.
 func (w *configWriter) above(key, source string) string {
 	l, listed := w.listed[key]

@@ -11,7 +11,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// jsonRelevant is an attribute that something rests on which the plan changes.
+// jsonRelevant is a changed attribute that affects the plan.
 type jsonRelevant struct {
 	Resource  string `json:"resource"`
 	Attribute []any  `json:"attribute"`
@@ -90,8 +90,8 @@ func instances(pl *plan.Plan) map[string][]address.Key {
 	return keys
 }
 
-// modules follows the outputs of the modules below one, which are no part of a
-// plan and count as changed for that reason.
+// modules follows the outputs of the modules below one. They are not part of a
+// plan and therefore count as changed.
 func (r *relevance) modules(f *frame, keys map[string][]address.Key) {
 	for _, name := range sortedKeys(f.module.Calls) {
 		call := f.module.Calls[name]
@@ -199,7 +199,8 @@ func (r *relevance) resource(f *frame, s lang.Resource, rest hcl.Traversal) {
 	r.follow(f, r.expressions(f, decl, name)...)
 }
 
-// expressions are those of a resource, or of one of its arguments or blocks.
+// expressions returns the expressions of a resource, or of one of its arguments
+// or blocks.
 func (r *relevance) expressions(f *frame, decl *modules.Resource, name string) []hcl.Expression {
 	var exprs []hcl.Expression
 	schema := r.Schema(r.Source(f.module, decl.Provider.Name))
@@ -244,8 +245,8 @@ func withRepetition(decl *modules.Resource, exprs []hcl.Expression) []hcl.Expres
 	return exprs
 }
 
-// bodyExpressions are those of a block and of the blocks in it, written out or
-// dynamic.
+// bodyExpressions returns the expressions of a block and of the blocks in it,
+// written out or dynamic.
 func bodyExpressions(body hcl.Body, block *providers.Block) []hcl.Expression {
 	if body == nil || block == nil {
 		return nil

@@ -115,7 +115,7 @@ func (m *sheet) alert(by *classes, all bool) {
 		parts = append(parts, counted(gone, "object")+" will be destroyed")
 	}
 	if replaced > 0 {
-		parts = append(parts, counted(replaced, "object")+" will be destroyed and made anew")
+		parts = append(parts, counted(replaced, "object")+" will be destroyed and created again")
 	}
 	if len(parts) == 0 {
 		return

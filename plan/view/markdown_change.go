@@ -18,7 +18,7 @@ func (m *sheet) consequences(by *classes) {
 	list("Replaced", 5000, by.replaced, func(c *plan.Change) string {
 		text := reason(replacedBecause(c))
 		if c.Action == plan.CreateThenDelete {
-			text += " (the new one is made before the old one goes)"
+			text += " (the new one is made before the old one is removed)"
 		}
 		return text
 	})
@@ -70,8 +70,8 @@ func (m *sheet) notes(pl *plan.Plan, by *classes) {
 			return text + code(n.Text) + "\n"
 		})
 	}
-	list("Disruptions of what is running: "+decimal(len(by.disruptions)), 5000, by.disruptions, false)
-	list("Cost of what is noted: "+amount(by.cost), 3000, by.costs, false)
+	list("Disruptions of running work: "+decimal(len(by.disruptions)), 5000, by.disruptions, false)
+	list("Cost of the noted changes: "+amount(by.cost), 3000, by.costs, false)
 	list("Notes", 2000, by.others, true)
 }
 

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Text that is not the program's own (addresses with their keys, values, what
-// providers and conditions say) stands in code alone: in a code span, in a
-// fence, or as escaped HTML inside <code>. Nothing in there is markup, a
-// mention, a link or the end of a fold to those who render Markdown, and a
-// backslash would not do: mentions are looked for after it is gone.
+// Text from elsewhere (addresses with their keys, values, texts of providers
+// and conditions) is always set as code: in a code span, in a fence, or as
+// escaped HTML inside <code>. Renderers of Markdown find no markup, mention,
+// link or end of a fold in code. A backslash is not enough: they look for
+// mentions after removing it.
 
 // longestName bounds a piece of foreign text in a line, in characters.
 const longestName = 300

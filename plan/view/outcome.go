@@ -18,7 +18,7 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 	by := groupOutcomes(r)
 	if len(by.failed)+len(by.interrupted)+by.skipped == 0 && interrupted {
 		p.print("\n", p.in(bold+yellow, word+" interrupted! "+resources(r, mode)), "\n\n")
-		p.paragraph("What is done is recorded, and runs that were still going go on by themselves. Run \"" + command + "\" again: it waits for them, and does what is left.")
+		p.paragraph("Finished work is recorded, and runs that were still going continue by themselves. Run \"" + command + "\" again: it waits for them, and does what is left.")
 		return
 	}
 	if r.Complete() {
@@ -42,7 +42,7 @@ func (p *Printer) Round(n int, r *run.Report, more bool) {
 		return
 	}
 	p.print("\n", p.in(bold+yellow, "Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal)), "\n\n")
-	p.paragraph("What is done is recorded. Run \"stoke apply\" again: it goes on from there.")
+	p.paragraph("What is done is recorded. Run \"stoke apply\" again to continue.")
 }
 
 // Left tells of a saved plan that is applied what it has left for later.

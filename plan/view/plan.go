@@ -38,7 +38,7 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	}
 	outputs := p.outputsSection(pl, !some)
 	if pl.Mode == plan.RefreshOnly && !outputs && !some && len(pl.Drift)+len(pl.Moves)+len(pl.Deferred) == 0 {
-		p.nothing(pl) // what data sources say may be stored anew, which nobody asked about
+		p.nothing(pl) // results of data sources may be stored again: not shown
 		return
 	}
 	if outputs || some || len(pl.Deferred) > 0 || pl.Mode == plan.RefreshOnly {
@@ -49,7 +49,8 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	p.paragraph("Applying this plan gives objects in the state the addresses that the configuration has for them now, and touches nothing else.")
 }
 
-// unread says how much a plan takes from the state alone.
+// unread prints the number of objects that the plan takes from the state
+// without reading them.
 func (p *Printer) unread(pl *plan.Plan) {
 	if pl.Unread > 0 {
 		p.print("\n")
@@ -157,15 +158,15 @@ func (p *Printer) summary(pl *plan.Plan) {
 		}
 	}
 	if disruptions > 0 {
-		p.print(p.in(yellow, counted(disruptions, "disruption")), " of what is running, as noted above.\n")
+		p.print(p.in(yellow, counted(disruptions, "disruption")), " of running work, as noted above.\n")
 	}
 	if costs > 0 {
-		p.print("Cost of what is noted above: ", amount(cost), ".\n")
+		p.print("Cost of the noted changes: ", amount(cost), ".\n")
 	}
 }
 
-// outputsSection shows what becomes of outputs, and reports whether anything
-// does. alone says that nothing else is planned.
+// outputsSection shows the changes of outputs, and reports whether there are
+// any. alone is set if nothing else is planned.
 func (p *Printer) outputsSection(pl *plan.Plan, alone bool) bool {
 	width, n := 0, 0
 	for _, o := range pl.Outputs {
@@ -204,7 +205,8 @@ func (p *Printer) driftSection(pl *plan.Plan) {
 	case pl.Mode == plan.RefreshOnly:
 		p.paragraph("Applying this plan stores what was found and touches none of these objects. Without it, the next plan may want to undo the differences.")
 	case pl.Changed():
-		p.paragraph("Unless the configuration says the same by now, or the attributes are listed in ignore_changes, the plan below responds to it.")
+		p.paragraph("Unless the configuration now has the same values, or the attributes are listed in " +
+			"ignore_changes, the plan below responds to it.")
 		p.Rule()
 	}
 }
@@ -233,9 +235,9 @@ func nothing(pl *plan.Plan) (head, rest string) {
 			"The state holds no objects: none were made, or all of them are gone already."
 	case pl.Mode == plan.RefreshOnly:
 		head, rest = "Your infrastructure still matches the configuration.",
-			"What is really there is as the last apply left it."
+			"The real objects are as the last apply left them."
 	case len(pl.Drift) > 0:
-		rest = "What changed outside needs no action: the configuration agrees with it. To store what was found, run \"stoke apply -refresh-only\"."
+		rest = "The outside changes need no action: the configuration agrees with them. To store what was found, run \"stoke apply -refresh-only\"."
 	}
 	return head, rest
 }

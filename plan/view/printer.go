@@ -29,8 +29,8 @@ func (p *Printer) columns() int {
 	return p.Width
 }
 
-// print writes text. A failing writer is a terminal or pipe that went away:
-// nobody is left to be told.
+// print writes text. A failing writer is a closed terminal or pipe: there is no
+// reader to report to.
 func (p *Printer) print(text ...string) {
 	for _, t := range text {
 		_, _ = io.WriteString(p.Out, t)

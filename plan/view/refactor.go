@@ -22,8 +22,8 @@ func (p *Printer) onlyMoved(c *plan.Change, notes []providers.Note) {
 	p.print(d.String())
 }
 
-// streamChange is a change in the words of the stream, for which a new
-// address is an action where there is no other.
+// streamChange returns a change as an object of the stream. A move or an import
+// is its action where nothing else changes.
 func streamChange(c *plan.Change, action string) map[string]any {
 	switch {
 	case c.Action != plan.NoOp:
@@ -73,5 +73,6 @@ func importJSON(c *plan.Change) jsonImport {
 // Generated tells where configuration was written to.
 func (p *Printer) Generated(name string) {
 	p.Rule()
-	p.paragraph("Stoke has written configuration for imported objects to " + printable(name) + ". Look it over and put in what is missing before it goes under version control.")
+	p.paragraph("Stoke has written configuration for imported objects to " + printable(name) + ". Look it over and " +
+		"add missing arguments before you put it under version control.")
 }

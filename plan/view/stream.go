@@ -48,7 +48,7 @@ func (s *Stream) write(level, message, kind string, more map[string]any) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = s.out.Write(append(text, '\n')) // nobody is left to be told
+	_, _ = s.out.Write(append(text, '\n')) // the reader is gone
 }
 
 // Log writes a message that is none of the others.

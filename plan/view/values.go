@@ -16,8 +16,8 @@ import (
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// values says what the names in the diagnostic's expression stood for, so
-// that nobody has to guess. Sensitive values are named, never shown.
+// values lists the values of the names in the diagnostic's expression.
+// Sensitive values are named, never shown.
 func (p *Printer) values(d *hcl.Diagnostic) []string {
 	var facts []string
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok && call.CalledFunctionName() != "" {

@@ -63,9 +63,9 @@ func (d *differ) fullString(c int, s symbol, text string) {
 
 func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
 	names, values := elements(v)
-	// What the schema hides is no news where there is nothing: the secret that a
-	// file does not have, say, or what is write-only.
-	// Nor is an attribute that an object does not have.
+	// A hidden attribute without a value is not shown: the secret that a file does
+	// not have, say, or a write-only argument. Nor is an attribute that an object
+	// does not have.
 	without := v.Type().IsObjectType() && !d.inJSON
 	names = slices.DeleteFunc(names, func(n string) bool {
 		return absent(values[n]) && (hide.declared.name(n).is() || without && !hide.name(n).is())

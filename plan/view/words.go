@@ -83,7 +83,8 @@ type naming func(string) string
 
 func bare(name string) string { return name }
 
-// because says why, where the fate alone does not; "" where it does.
+// because returns the reason of a change where its action does not show it; ""
+// where it does.
 func because(c *plan.Change, dress naming) string {
 	key := c.Addr.Key
 	if c.Deposed != "" && c.Action == plan.Delete {

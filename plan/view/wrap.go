@@ -7,8 +7,8 @@ import (
 
 // wrap breaks running text into lines of at most width characters. Lines that
 // begin with white space are set as they are: they are examples, lists or
-// listings. A word longer than a line stands alone, unbroken, so that it can
-// be copied.
+// listings. A word longer than a line gets a line of its own, unbroken, so that
+// it can be copied.
 func wrap(text string, width int) []string {
 	var lines []string
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {

@@ -117,7 +117,7 @@ func (p *provider) Import(_ context.Context, r providers.ImportRequest) provider
 		return providers.ImportResponse{Diagnostics: diags}
 	}
 	if r.ID == "" {
-		return providers.ImportResponse{Diagnostics: failure("Import id missing", "Give the id that the object is to have.")}
+		return providers.ImportResponse{Diagnostics: failure("Import id missing", "Give the id for the object.")}
 	}
 	null := cty.NullVal(cty.DynamicPseudoType)
 	return providers.ImportResponse{Objects: []providers.Imported{{

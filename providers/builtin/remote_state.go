@@ -19,7 +19,8 @@ const defaultWorkspace = "default"
 // other configurations. Whoever lists the provider in a catalogue says which
 // backends there are.
 type States interface {
-	// CheckBackend says why there is no backend of a kind, in a sentence.
+	// CheckBackend returns an error, in a sentence, if a kind of backend does not
+	// exist.
 	CheckBackend(kind string) error
 
 	// CheckConfig says why arguments do not fit a kind, in a sentence. They
@@ -48,7 +49,7 @@ func remoteStateSchema() *providers.ResourceSchema {
 			"defaults": {Type: cty.DynamicPseudoType, Optional: true,
 				Description: "An object with the values of outputs that the state does not have."},
 			"outputs": {Type: cty.DynamicPseudoType, Computed: true,
-				Description: "An object with every root output of the state. Those that are sensitive there are sensitive here."},
+				Description: "An object with every root output of the state. Values that are sensitive there are sensitive here."},
 			"workspace": {Type: cty.String, Optional: true,
 				Description: "The workspace whose state is read, where the backend has workspaces."},
 		},

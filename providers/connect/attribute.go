@@ -72,7 +72,7 @@ func connectionAttributes(k kind) map[string]schema.Attribute {
 			"certificate_file": k.text(true, "Path of the certificate, in PEM."),
 			"key_file":         k.text(true, "Path of its private key, in PEM."),
 		}),
-		"token_file": k.object("By a bearer token in a file, which is read anew when it changes.", map[string]schema.Attribute{
+		"token_file": k.object("By a bearer token in a file, which is read again when it changes.", map[string]schema.Attribute{
 			"path": k.text(true, "Path of the file."),
 		}),
 		"in_cluster": k.object("The service account of the pod that this runs in: {}.", map[string]schema.Attribute{}),

@@ -48,9 +48,9 @@ func (s *SSHSettings) readBastions(ctx context.Context, diags *diag.Diagnostics,
 	}
 }
 
-// Hops are the machines on the way to one that names none itself: the block's
-// bastions, but for a bastion and those behind it. While they are not known, the
-// error is ErrUnknown.
+// Hops returns the machines on the way to a machine without bastions of its own:
+// the block's bastions. For a bastion itself it leaves out that bastion and
+// those behind it. While they are not known, the error is ErrUnknown.
 func (s SSHSettings) Hops(to Hop) ([]Hop, error) {
 	if s.wayUnknown {
 		return nil, ErrUnknown

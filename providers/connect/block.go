@@ -37,7 +37,7 @@ func SSHBlock() schema.Block {
 		},
 		"keepalive_interval": schema.StringAttribute{
 			Optional:    true,
-			Description: "How often a machine is asked whether it is still there; after three questions without an answer the connection is lost. Default: 15s.",
+			Description: "Interval of requests to a silent machine; after three questions without an answer the connection is lost. Default: 15s.",
 		},
 		"retry_timeout": schema.StringAttribute{
 			Optional:    true,
@@ -45,12 +45,13 @@ func SSHBlock() schema.Block {
 		},
 		"config_file": schema.StringAttribute{
 			Optional: true,
-			Description: `Path of an OpenSSH client configuration, such as "~/.ssh/config", for what is left out here: HostName, Port, User, IdentityFile, ` +
+			Description: `Path of an OpenSSH client configuration, such as "~/.ssh/config", for omitted arguments: HostName, Port, User, IdentityFile, ` +
 				"CertificateFile, IdentityAgent, ProxyJump. Left out: none is read.",
 		},
 		"credentials": schema.MapNestedAttribute{
-			Optional:     true,
-			Description:  "Credentials by name, for machines that the block itself does not fit. Each stands alone: it takes nothing from the block.",
+			Optional: true,
+			Description: "Credentials by name, for machines that the block itself does not fit. Each is complete: it " +
+				"takes no arguments from the block.",
 			NestedObject: schema.NestedAttributeObject{Attributes: credentialBlockAttributes()},
 		},
 	})

@@ -13,10 +13,10 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// Capacity is what the nodes of a cluster have for pods, or those of a part of it.
-// Clusters and pools of nodes give it out as the attribute "capacity", by which a
-// plan knows nodes that are not there yet. Whose nodes these are, the attributes
-// "cluster_id", "access" or "cluster" beside it say.
+// Capacity describes the nodes of a cluster, or of a part of it, by the resources
+// that they have for pods. Clusters and node pools have it as the attribute
+// "capacity", so that a plan knows nodes before they exist. The attributes
+// "cluster_id", "access" and "cluster" of the same resource identify the cluster.
 type Capacity struct{ Groups []NodeGroup }
 
 // NotKnown is an amount that is not known, or not yet.

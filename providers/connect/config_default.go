@@ -11,9 +11,9 @@ import (
 	"github.com/kevinburke/ssh_config"
 )
 
-// DefaultSSH is how to log in where there is no provider to say so: as OpenSSH
-// would, by the environment's settings, the agent, ~/.ssh/config and the keys
-// beside it.
+// DefaultSSH is the login without a provider block: as OpenSSH does it, with
+// the settings of the environment, the agent, ~/.ssh/config and the keys in its
+// folder.
 func DefaultSSH(ctx context.Context) (SSHSettings, diag.Diagnostics) {
 	s, diags := ReadSSH(ctx, types.ObjectNull(nil))
 	const name = "~/.ssh/config"

@@ -15,8 +15,8 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// configFile is an OpenSSH client configuration such as ~/.ssh/config. What
-// stoke is told itself comes first; the file says what is left out.
+// configFile is an OpenSSH client configuration such as ~/.ssh/config.
+// Arguments of stoke take precedence; the file has the defaults.
 type configFile struct {
 	name string
 	file *ssh_config.Config
@@ -38,7 +38,7 @@ func readConfigFile(name string) (*configFile, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > mostConfig:
-		return nil, fmt.Errorf("%s is no regular file, or one of more than %d bytes", name, mostConfig)
+		return nil, fmt.Errorf("%s is not a regular file, or has more than %d bytes", name, mostConfig)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *configFile) apply(hop *ssh.Hop, original string, explicit bool) error {
 	if port := c.get(original, "Port"); hop.Port == 0 && port != "" {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
-			return fmt.Errorf("%s: Port %s of %s is no port", c.name, port, original)
+			return fmt.Errorf("%s: Port %s of %s is not a port", c.name, port, original)
 		}
 		hop.Port = n
 	}

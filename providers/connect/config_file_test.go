@@ -111,7 +111,7 @@ func TestConfigFileMistakes(t *testing.T) {
 		{"for another host", "Host b\n  ProxyCommand nc\nHost *\n  User x\n", ""},
 		{"token", "HostName %Z.example.com\nUser x\n", "stoke does not know %Z"},
 		{"half a token", "HostName %\nUser x\n", "ends in a %"},
-		{"port", "Port ssh\nUser x\n", "Port ssh of a is no port"},
+		{"port", "Port ssh\nUser x\n", "Port ssh of a is not a port"},
 		{"circle", "ProxyJump a\nUser x\n", "in a circle"},
 		{"jump without key", "User x\nHost a\n  ProxyJump b\n", "jump host b: ~/.ssh/known_hosts ~/.ssh/known_hosts2 has no key of b: log in there once"},
 		{"malformed jump", "User x\nHost a\n  ProxyJump b:70000\n", "no valid port"},
@@ -127,7 +127,7 @@ func TestConfigFileMistakes(t *testing.T) {
 		})
 	}
 	home(t, map[string]string{"match": "Match exec true\n  User x\n", "user": "Match user x\n  Port 3\n"})
-	for name, want := range map[string]string{"match": "Match Exec is not supported", "user": "unsupported Match criterion", "missing": "no such file", "": "no regular file"} {
+	for name, want := range map[string]string{"match": "Match Exec is not supported", "user": "unsupported Match criterion", "missing": "no such file", "": "not a regular file"} {
 		_, diags := ReadSSH(t.Context(), block(t, map[string]any{"config_file": "~/.ssh/" + name}))
 		if len(diags) != 1 || !strings.Contains(diags[0].Detail(), want) {
 			t.Errorf("%s: %v", name, diags)

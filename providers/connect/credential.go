@@ -78,7 +78,8 @@ func (m credentialModel) validate(diags *diag.Diagnostics, at path.Path) {
 		v    types.String
 	}{{"password", m.Password}, {"sudo_password", m.SudoPassword}} {
 		if strings.ContainsAny(secret.v.ValueString(), "\n\r\x00") {
-			diags.AddAttributeError(at.AtName(secret.name), "Password of several lines", "A password is one line; where it comes from a file, wrap it in trimspace(…).")
+			diags.AddAttributeError(at.AtName(secret.name), "Password of several lines", "A password is one line; if it "+
+				"is read from a file, wrap it in trimspace(…).")
 		}
 	}
 	if text := m.Certificate.ValueString(); text != "" {
@@ -98,7 +99,7 @@ func validatePrivateKey(diags *diag.Diagnostics, at path.Path, key, passphrase t
 	if block, _ := pem.Decode([]byte(text)); block == nil {
 		detail := `Give the whole key, from "-----BEGIN" to "-----END …-----", each on a line of its own.`
 		if !strings.Contains(text, "\n") && strings.ContainsAny(text, "/~") {
-			detail = "This looks like a path: a file goes into private_key_file."
+			detail = "This looks like a path: give a file as private_key_file."
 		}
 		diags.AddAttributeError(at, "Unreadable private key", detail)
 		return

@@ -28,8 +28,8 @@ type Demand struct {
 	// pods have to be spread.
 	Present     []string
 	Tolerations []Toleration
-	// Each says that there is a pod on each node that matches, as a DaemonSet has:
-	// none that matches is no mistake.
+	// Each asks for a pod on every matching node, as a DaemonSet does: a cluster
+	// without matching nodes fits.
 	Each bool
 	// Unclear is why nobody but the cluster can tell; "" where it can be told.
 	Unclear string
@@ -143,7 +143,7 @@ func (r Requirement) met(value string, has, known bool) answer {
 	return no
 }
 
-// matches tells whether a node is one that the pods may run on by its labels.
+// matches reports whether the pods may run on a node, by its labels.
 func (d Demand) matches(g NodeGroup) answer {
 	result := yes
 	for key, want := range d.Selector {

@@ -51,12 +51,12 @@ const (
 	envAgent        = "SSH_AUTH_SOCK"
 )
 
-// ReadSSH reads a provider's block ssh, which may have been left out. What is
-// not known yet is no error here, but for whatever needs it: see Target.
+// ReadSSH reads a provider's block ssh, which may have been left out. A value
+// that is not known yet is an error only for its user: see Target.
 //
-// What the block itself (not a named credential) leaves out is taken from the
-// environment: STOKE_SSH_USER, STOKE_SSH_PRIVATE_KEY, STOKE_SSH_PASSPHRASE,
-// STOKE_SSH_PASSWORD and STOKE_SSH_SUDO_PASSWORD.
+// Arguments that the block itself (not a named credential) leaves out are taken
+// from the environment: STOKE_SSH_USER, STOKE_SSH_PRIVATE_KEY,
+// STOKE_SSH_PASSPHRASE, STOKE_SSH_PASSWORD and STOKE_SSH_SUDO_PASSWORD.
 func ReadSSH(ctx context.Context, block types.Object) (SSHSettings, diag.Diagnostics) {
 	return readSSH(ctx, blockPath(), block, os.Getenv, true)
 }

@@ -137,15 +137,15 @@ func TestTarget(t *testing.T) {
 		t.Errorf("%v %+v", err, got)
 	}
 	for name, want := range map[string]string{
-		"rot":     `a: there is no credential "rot": did you mean "root"? the provider's block ssh has gpu, jump, root`,
-		"nothing": `a: there is no credential "nothing": the provider's block ssh has gpu, jump, root`,
+		"rot":     `a: credential "rot" does not exist: did you mean "root"? the provider's block ssh has gpu, jump, root`,
+		"nothing": `a: credential "nothing" does not exist: the provider's block ssh has gpu, jump, root`,
 		"gpu":     "a: no user to log in as",
 	} {
 		if _, err := settings.Target(SSH{Hop: Hop{Address: "a", Credential: name}}, nil); err == nil || !strings.HasPrefix(err.Error(), want) || errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := settings.Target(SSH{Hop: Hop{Address: "a"}, Hops: []Hop{{Address: "b", Credential: "x"}}}, nil); err == nil || !strings.HasPrefix(err.Error(), `hop b: there is no credential "x"`) {
+	if _, err := settings.Target(SSH{Hop: Hop{Address: "a"}, Hops: []Hop{{Address: "b", Credential: "x"}}}, nil); err == nil || !strings.HasPrefix(err.Error(), `hop b: credential "x" does not exist`) {
 		t.Error(err)
 	}
 }

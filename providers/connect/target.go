@@ -98,7 +98,7 @@ func (s SSHSettings) login(name string) (login, error) {
 
 func noCredential(name string, known []string) error {
 	if len(known) == 0 {
-		return fmt.Errorf("there is no credential %q: the provider's block ssh has no credentials", name)
+		return fmt.Errorf("credential %q does not exist: the provider's block ssh has no credentials", name)
 	}
 	near, least := "", (len(name)+2)/3+1 // a third of the letters may be wrong
 	for _, k := range known {
@@ -115,5 +115,5 @@ func noCredential(name string, known []string) error {
 	if len(known) > most {
 		list += ", …"
 	}
-	return fmt.Errorf("there is no credential %q: %sthe provider's block ssh has %s", name, hint, list)
+	return fmt.Errorf("credential %q does not exist: %sthe provider's block ssh has %s", name, hint, list)
 }

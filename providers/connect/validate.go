@@ -119,7 +119,8 @@ func validateCA(diags *diag.Diagnostics, at path.Path, ca string) {
 			return
 		}
 		if strings.Contains(block.Type, "PRIVATE KEY") {
-			diags.AddAttributeError(at, "Private key in the connection", "A connection lies in the state and holds no secrets. Give the certificate only.")
+			diags.AddAttributeError(at, "Private key in the connection", "A connection is stored in the state and must "+
+				"hold no secrets. Give the certificate only.")
 			return
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {

@@ -32,7 +32,8 @@ type Verdict struct {
 	Most int64
 }
 
-// On tells whether the nodes of a cluster, all of which c has, can take the pods.
+// On reports whether the nodes of a cluster can take the pods. c must have all
+// nodes.
 func (d Demand) On(c Capacity) Verdict {
 	if d.Unclear != "" {
 		return Verdict{Why: d.Unclear, Most: NotKnown}

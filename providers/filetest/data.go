@@ -31,7 +31,7 @@ func (fileData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *data
 		Attributes: map[string]schema.Attribute{
 			"directory": schema.StringAttribute{Required: true, Description: "The folder of the file."},
 			"name":      schema.StringAttribute{Required: true, Description: "The file's name within the directory."},
-			"content":   schema.StringAttribute{Computed: true, Description: "What the file holds, without the mark."},
+			"content":   schema.StringAttribute{Computed: true, Description: "The content of the file, without the mark."},
 			"path":      schema.StringAttribute{Computed: true, Description: "The absolute path of the file."},
 			"sha256":    schema.StringAttribute{Computed: true, Description: "The checksum of the content, in hexadecimal."},
 			"mark":      schema.StringAttribute{Computed: true, Description: "The operation that made the file; null when somebody else did."},

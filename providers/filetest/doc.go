@@ -6,8 +6,8 @@
 //
 // An object is one file. Its first line is the mark, the id of the operation
 // that made it, and what follows is the content; both appear in one step, so a
-// crash leaves the whole object or none. Beside the files lies creates.log, the
-// provider's own account of what it did, one line each:
+// crash leaves the whole object or none. In the folder of the files, creates.log
+// is the provider's own record of its work, one line for each step:
 //
 //	create MARK PATH
 //	update MARK PATH

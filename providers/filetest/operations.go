@@ -167,7 +167,7 @@ func (fileResource) Delete(ctx context.Context, req resource.DeleteRequest, resp
 	there, err := load(o.path)
 	if err == nil && there.mark != o.mark {
 		resp.Diagnostics.AddWarning("Another file took its place",
-			fmt.Sprintf("%s carries the mark %q and not %q, so it was left alone.", o.path, there.mark, o.mark))
+			fmt.Sprintf("%s carries the mark %q and not %q, so it was not changed.", o.path, there.mark, o.mark))
 		return
 	}
 	if err := o.delete(); err != nil {
@@ -180,7 +180,7 @@ func ours(o object, diags *diag.Diagnostics) bool {
 	there, err := load(o.path)
 	switch {
 	case err != nil:
-		diags.AddError("File is gone", err.Error()+". Plan again to make it anew.")
+		diags.AddError("File is gone", err.Error()+". Plan again to recreate it.")
 	case there.mark != o.mark:
 		diags.AddError("Another file took its place",
 			fmt.Sprintf("%s carries the mark %q and not %q. Plan again.", o.path, there.mark, o.mark))

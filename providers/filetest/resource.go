@@ -61,11 +61,11 @@ func (fileResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *re
 			"name": schema.StringAttribute{Required: true, PlanModifiers: replace,
 				Description: "The file's name within the directory."},
 			"content": schema.StringAttribute{Optional: true,
-				Description: "What the file holds after its first line, which is the mark."},
+				Description: "The content of the file after its first line, which is the mark."},
 			"delay": schema.StringAttribute{Optional: true,
 				Description: `How long each create, update and delete works before anything happens, e.g. "200ms".`},
 			"fail": schema.StringAttribute{Optional: true,
-				Description: "What is to fail: one of " + strings.Join(failures, ", ") + ". A create-partial leaves half of the content; a panic is one of the provider while it makes the file."},
+				Description: "The call that must fail: one of " + strings.Join(failures, ", ") + ". A create-partial leaves half of the content; a panic is one of the provider while it makes the file."},
 			"keep": schema.BoolAttribute{Optional: true,
 				Description: "With fail = \"create-partial\": the file is kept for an update to finish, rather than tainted."},
 			"id":     schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The same as path."},
@@ -113,7 +113,7 @@ func badName(name string) string {
 	case name == "" || name != filepath.Base(name) || name == "." || name == "..":
 		return "Give a file name, without its folder."
 	case name[0] == '.':
-		return "Names that begin with a dot are the provider's own."
+		return "Names that begin with a dot are for the provider itself."
 	case name == logName:
 		return "The provider keeps its log under this name."
 	case hasControl(name):

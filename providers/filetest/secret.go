@@ -46,7 +46,7 @@ func (secretResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *
 				Description: "The secret. It is written when the object is made, and whenever secret_version changes."},
 			"secret_version": schema.Int64Attribute{Optional: true, Description: "Another number says that there is another secret."},
 			"password": schema.StringAttribute{Optional: true, Sensitive: true,
-				Description: "What is sensitive and stored all the same, in the state alone."},
+				Description: "A sensitive value that the state stores."},
 			"id":   schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The absolute path of the file."},
 			"mark": schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The operation that made the file."},
 		},

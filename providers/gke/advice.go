@@ -15,9 +15,9 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// advice is what plans ask Google beside the objects themselves: each question once
-// in a run, whoever has it. What is not answered is no error: a plan without it says
-// less, and says so in a note.
+// advice has the questions of plans to Google that do not concern the planned object
+// itself: each is asked once in a run. A question without an answer is not an error:
+// the plan then says less, with a note.
 type advice struct {
 	mu      sync.Mutex
 	answers map[string]*answer
@@ -32,7 +32,8 @@ type answer struct {
 // advised is how long Google may take to answer.
 const advised = 10 * time.Second
 
-// ask is the answer to a question, which what names in the note that there is none.
+// ask returns the answer to a question. Without one it adds a note that contains
+// what.
 func ask[T any](ctx context.Context, j job, key, what string, call func(context.Context) (T, error)) (value T, ok bool) {
 	j.advice.mu.Lock()
 	if j.advice.answers == nil {
@@ -119,7 +120,7 @@ func readQuotas(ctx context.Context, j job, region string) ([]*compute.Quota, er
 	return r.Quotas, nil
 }
 
-// clusterAt is the cluster at a path, nil where there is none yet.
+// clusterAt returns the cluster at a path, nil if it does not exist yet.
 func clusterAt(ctx context.Context, j job, path string) (*containerpb.Cluster, bool) {
 	return ask(ctx, j, path, "what the cluster is like", func(ctx context.Context) (*containerpb.Cluster, error) {
 		k, err := j.cloud.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: path})
@@ -130,7 +131,7 @@ func clusterAt(ctx context.Context, j job, path string) (*containerpb.Cluster, b
 	})
 }
 
-// routersOf are the routers of a region, of which Cloud NAT is a part.
+// routersOf returns the routers of a region, for Cloud NAT.
 func routersOf(ctx context.Context, j job, region string) ([]*compute.Router, bool) {
 	return ask(ctx, j, "routers/"+region, "whether private nodes have Cloud NAT", func(ctx context.Context) ([]*compute.Router, error) {
 		all := []*compute.Router{}

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// begun is what is recorded beside an object that an apply has not seen finished.
-// An object that is not well for another reason is not stoke's to finish.
+// begun is the recorded reason why an apply has not seen the object finished. An
+// object that is not well for another reason is not stoke's to finish.
 type begun string
 
 const (
@@ -20,8 +20,8 @@ const (
 	begunUpdate begun = "update"
 )
 
-// begunKey and markKey are where that is recorded, and the mark of an object that
-// nobody has seen yet.
+// begunKey and markKey are the keys of private data for this reason, and for the
+// mark of an object that was not read yet.
 const begunKey, markKey = "begun", "mark"
 
 type privateGetter interface {

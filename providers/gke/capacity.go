@@ -10,7 +10,7 @@ import (
 	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
-// machineOf looks a machine type up; ok is false for one that is not in the catalogue.
+// machineOf looks a machine type up; ok is false if it is not in the catalogue.
 func machineOf(name string) (m catalogue.Machine, ok bool) {
 	return catalogue.Find(either(name, catalogue.Default))
 }

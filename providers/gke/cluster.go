@@ -82,7 +82,7 @@ func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
 	}
 }
 
-// doomed is said of a cluster that is to be destroyed.
+// doomed adds notes to a plan that destroys a cluster.
 func (m *clusterModel) doomed(diags *diag.Diagnostics) {
 	if m.DeletionProtection.ValueBool() {
 		keeps(m.kind().what, diags)
@@ -112,60 +112,67 @@ func endpointsSchema(s schema.Schema) schema.Schema {
 
 func networksSchema() schema.SetAttribute {
 	return optionalSet("Ranges of addresses that may reach the IP endpoints. Machines on Google Cloud, of any project, " +
-		"may reach them too, unless authorized_google_cloud is false. The DNS endpoint has no such ranges: IAM guards it. While none are declared, " +
-		"those that were set elsewhere stay; without the argument again, every address may reach the public endpoint.")
+		"may reach them too, unless authorized_google_cloud is false. The DNS endpoint has no such ranges: IAM guards it. " +
+		"While none are declared, networks that were set elsewhere stay; without the argument again, every address may reach the public endpoint.")
 }
 
 func clusterAttributes() schema.Schema {
-	access := connect.Result("Connection for the argument cluster of the providers kube and train. It says how to get a token and holds none.")
+	access := connect.Result("Connection for the argument cluster of the providers kube and train. It describes " +
+		"how to get a token and holds none.")
 	access.PlanModifiers = []planmodifier.Object{accessKept{}}
 	return schema.Schema{
 		Description: "A GKE cluster of the kind Standard, zonal or regional. The API wants a node pool with every cluster: it is made with one small pool, which the first gke_node_pool takes away once a pool of processors runs without taints. " +
-			"An argument that is left out is Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, authorized_networks and the maintenance arguments, which are taken away.",
+			"An argument that is left out is Google's choice and never a difference; an argument that is removed from " +
+			"the configuration leaves the cluster as it is, except labels, authorized_networks and the maintenance " +
+			"arguments, which are removed.",
 		Attributes: map[string]schema.Attribute{
-			"name":                   requiredName("Its name.", 40),
-			"location":               serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
-			"node_locations":         serversSet("Zones of the nodes of pools that name none. Google gives the zones of a change to all pools: nodes come and go as the plan says. A plan that would move a pool with zones of its own, or delete nodes with local SSDs, is refused."),
-			"network":                named(servers("VPC network, by name. Default: default."), samePlace, "network_project", "project"),
-			"network_project":        serversFixed("Host project of the network, where it is a Shared VPC. It needs network and subnetwork. Default: the cluster's own project."),
-			"subnetwork":             named(servers("Subnetwork of the nodes, by name or in full."), samePlace, "network_project", "project"),
-			"pods_range":             serversFixed("Name of the subnetwork's secondary range for pods."),
-			"services_range":         serversFixed("Name of the subnetwork's secondary range for services."),
-			"pods_cidr":              named(servers(`Addresses of the pods, such as "10.8.0.0/14" or "/14".`), sameRange),
-			"services_cidr":          named(servers("Addresses of the services."), sameRange),
-			"release_channel":        servers("RAPID, REGULAR, STABLE, EXTENDED, or NONE. With a channel Google upgrades the cluster by itself."),
-			"version":                schema.StringAttribute{Optional: true, Description: `Least version of the control plane, such as "1.35" or "1.35.2-gke.1000". Anything newer will do: nothing is ever downgraded, and an upgrade by Google is no difference.`},
-			"master_version":         schema.StringAttribute{Computed: true, Description: "Version that the control plane has."},
-			"private_nodes":          serversFlag("Whether nodes have no public addresses. They then need Cloud NAT to reach registries outside of Google."),
-			"endpoint":               schema.StringAttribute{Optional: true, Description: "How access leads to the API server: dns (by Google's name for it, which works for private clusters too, and which this opens), public or private. Default: public."},
-			"authorized_networks":    networksSchema(),
-			"workload_identity":      serversFlag("Whether pods can act as service accounts of Google's."),
-			"filestore_csi":          serversFlag("Whether volumes can be Filestore shares."),
-			"gcs_fuse_csi":           serversFlag("Whether volumes can be buckets."),
-			"disk_csi":               serversFlag("Whether volumes can be persistent disks. Google makes clusters that way; false is an update after the create."),
-			"shielded_nodes":         serversFlag("Whether nodes prove what they are when they join."),
-			"logging":                serversSet("What logs are kept of: SYSTEM_COMPONENTS, WORKLOADS, APISERVER, SCHEDULER, CONTROLLER_MANAGER. [] is nothing."),
-			"monitoring":             serversSet("What is measured: SYSTEM_COMPONENTS, DCGM for GPUs, POD, DEPLOYMENT and others. [] is nothing."),
+			"name":                requiredName("Its name.", 40),
+			"location":            serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
+			"node_locations":      serversSet("Zones of the nodes of pools that name none. Google gives the zones of a change to all pools: nodes come and go as the plan says. A plan that would move a pool with zones of its own, or delete nodes with local SSDs, is refused."),
+			"network":             named(servers("VPC network, by name. Default: default."), samePlace, "network_project", "project"),
+			"network_project":     serversFixed("Host project of the network, where it is a Shared VPC. It needs network and subnetwork. Default: the cluster's own project."),
+			"subnetwork":          named(servers("Subnetwork of the nodes, by name or in full."), samePlace, "network_project", "project"),
+			"pods_range":          serversFixed("Name of the subnetwork's secondary range for pods."),
+			"services_range":      serversFixed("Name of the subnetwork's secondary range for services."),
+			"pods_cidr":           named(servers(`Addresses of the pods, such as "10.8.0.0/14" or "/14".`), sameRange),
+			"services_cidr":       named(servers("Addresses of the services."), sameRange),
+			"release_channel":     servers("RAPID, REGULAR, STABLE, EXTENDED, or NONE. With a channel Google upgrades the cluster by itself."),
+			"version":             schema.StringAttribute{Optional: true, Description: `Least version of the control plane, such as "1.35" or "1.35.2-gke.1000". Anything newer will do: nothing is ever downgraded, and an upgrade by Google is not a difference.`},
+			"master_version":      schema.StringAttribute{Computed: true, Description: "Version that the control plane has."},
+			"private_nodes":       serversFlag("Whether nodes have no public addresses. They then need Cloud NAT to reach registries outside of Google."),
+			"endpoint":            schema.StringAttribute{Optional: true, Description: "How access leads to the API server: dns (by Google's name for it, which works for private clusters too, and which this opens), public or private. Default: public."},
+			"authorized_networks": networksSchema(),
+			"workload_identity":   serversFlag("Whether pods can act as Google service accounts."),
+			"filestore_csi":       serversFlag("Whether volumes can be Filestore shares."),
+			"gcs_fuse_csi":        serversFlag("Whether volumes can be buckets."),
+			"disk_csi":            serversFlag("Whether volumes can be persistent disks. Google makes clusters that way; false is an update after the create."),
+			"shielded_nodes":      serversFlag("Whether nodes prove what they are when they join."),
+			"logging": serversSet("Components with logs: SYSTEM_COMPONENTS, WORKLOADS, APISERVER, " +
+				"SCHEDULER, CONTROLLER_MANAGER. [] is nothing."),
+			"monitoring": serversSet("Components with metrics: SYSTEM_COMPONENTS, DCGM for GPUs, POD, " +
+				"DEPLOYMENT and others. [] is nothing."),
 			"maintenance_window":     windowSchema(),
 			"maintenance_exclusions": exclusionSchema(),
 			"labels":                 optionalLabels("Labels. Google's own are left alone."),
 			"deletion_protection":    schema.BoolAttribute{Optional: true, Description: "Whether destroying the cluster, or replacing it, is refused. Default: false."},
 			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node, when the cluster is made. Default: the project's default one, which many projects have deleted."},
-			"destroy_cloud_objects":  optionalSet("What destroying the cluster deletes before, of what it has made in the cloud: load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes say Delete, with all that is on them). What is not named stays, and bills; the destroy says what that is. It takes effect when it has been applied."),
-			"bootstrap_pool":         schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
-			"access":                 access,
-			"kubeconfig":             schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
+			"destroy_cloud_objects": optionalSet("Cloud objects made by the cluster that a destroy deletes first: " +
+				"load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes have the reclaim policy " +
+				"Delete, with all data). Other kinds stay and are billed; the destroy lists them. It takes effect when it has been applied."),
+			"bootstrap_pool": schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
+			"access":         access,
+			"kubeconfig":     schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
 		},
 	}
 }
 
-// named is that of model: PROJECT/LOCATION/NAME, LOCATION/NAME, NAME, or the path.
+// named implements model: PROJECT/LOCATION/NAME, LOCATION/NAME, NAME, or the path.
 func (m *clusterModel) named(j job, id string) (map[string]string, error) {
 	project, location, name, err := place(j, id, "clusters")
 	return map[string]string{"project": project, "location": location, "name": name}, err
 }
 
-// place takes an import's id apart, of something that lies in a location.
+// place parses the import id of an object in a location.
 func place(j job, id, collection string) (project, location, name string, err error) {
 	project, location = j.cloud.Project, j.cloud.Location()
 	parts := strings.Split(strings.Trim(id, "/"), "/")
@@ -190,8 +197,8 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 	m.checkNetwork(ctx, j, prior)
 	if prior == nil {
 		m.MasterVersion = types.StringUnknown()
-		// The pools of a new cluster are checked with it. Those of a replaced one are replaced, too: its id
-		// stays unknown for that.
+		// The pools of a new cluster are checked with it. The id of a replaced cluster stays unknown: its
+		// pools are replaced, too.
 		if replaced := providers.CallFrom(ctx).Replaces; (replaced == cty.NilVal || replaced.IsNull()) &&
 			m.ID.IsUnknown() && given(m.Name) && given(m.Location) && given(m.Project) {
 			m.ID = types.StringValue(m.path(m.Project.ValueString()))
@@ -217,8 +224,8 @@ func (m *clusterModel) place(j job) {
 	}
 }
 
-// checkVersion plans an upgrade where the control plane is older than declared,
-// and nothing else: an upgrade by Google is no difference.
+// checkVersion plans an upgrade if the control plane is older than declared,
+// and nothing else: an upgrade by Google is not a difference.
 func (m *clusterModel) checkVersion(ctx context.Context, prior *clusterModel) {
 	m.MasterVersion = prior.MasterVersion
 	if outdated(prior.MasterVersion, m.Version) {
@@ -228,25 +235,28 @@ func (m *clusterModel) checkVersion(ctx context.Context, prior *clusterModel) {
 	upgraded(ctx, "control plane", m.Version, prior.MasterVersion)
 }
 
-// outdated tells whether what is there is below a least version.
+// outdated reports whether the observed version is below a least one.
 func outdated(is, least types.String) bool {
 	return given(is) && least.ValueString() != "" && older(is.ValueString(), least.ValueString())
 }
 
-// upgraded says that Google has gone beyond a declared version, which is no difference.
+// upgraded notes that Google has gone beyond a declared version. This is not a
+// difference.
 func upgraded(ctx context.Context, what string, least, is types.String) {
 	if least.ValueString() != "" && given(is) && beyond(is.ValueString(), least.ValueString()) {
 		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("The %s has been upgraded to %s; version %s is a least one.", what, is.ValueString(), least.ValueString())})
 	}
 }
 
-// beyond tells whether a version is above a least one in a part that this one has.
+// beyond reports whether a version is above a least one in a part that the least
+// one has.
 func beyond(is, least string) bool {
 	a, b := numbers(is), numbers(least)
 	return slices.Compare(a[:min(len(a), len(b))], b) > 0
 }
 
-// older tells whether a version is below a least one, which may have fewer parts.
+// older reports whether a version is below a least one, which may have fewer
+// parts.
 func older(is, least string) bool {
 	a, b := numbers(is), numbers(least)
 	for i, want := range b {

@@ -37,7 +37,7 @@ func windowSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{Optional: true, Description: "When Google may upgrade things. Taken out, upgrades may happen at any time again; a window that was set elsewhere stays while none is declared.", Attributes: map[string]schema.Attribute{
 		"start":      schema.StringAttribute{Required: true, Description: `Beginning of the first window, such as "2026-01-03T02:00:00Z".`},
 		"end":        schema.StringAttribute{Required: true, Description: "End of the first window."},
-		"recurrence": schema.StringAttribute{Required: true, Description: `How it comes back, such as "FREQ=WEEKLY;BYDAY=SA,SU".`},
+		"recurrence": schema.StringAttribute{Required: true, Description: `How it is repeated, such as "FREQ=WEEKLY;BYDAY=SA,SU".`},
 	}}
 }
 
@@ -63,21 +63,22 @@ func (m *clusterModel) exclusions() map[string]excludeModel {
 	return connect.MustConvert(all, diags)
 }
 
-// checkMaintenance refuses windows that are none, which would otherwise be sent
-// as the year 1.
+// checkMaintenance rejects invalid windows, which would otherwise be sent as
+// the year 1.
 func (m *clusterModel) checkMaintenance(j job) {
 	moments := func(at path.Path, start, end types.String) {
 		from, known := readTime(j, at.AtName("start"), start)
 		to, also := readTime(j, at.AtName("end"), end)
 		if known && also && !to.After(from) {
-			j.diags.AddAttributeError(at.AtName("end"), "End before the start", "The end of a window comes after its start.")
+			j.diags.AddAttributeError(at.AtName("end"), "End before the start", "The end of a window must be after its start.")
 		}
 	}
 	if w := objectOf[windowModel](m.MaintenanceWindow); w != nil {
 		at := path.Root("maintenance_window")
 		moments(at, w.Start, w.End)
 		if r := w.Recurrence.ValueString(); given(w.Recurrence) && !strings.HasPrefix(r, "FREQ=") {
-			j.diags.AddAttributeError(at.AtName("recurrence"), "Invalid recurrence", fmt.Sprintf("%q is no rule of RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU.", r))
+			j.diags.AddAttributeError(at.AtName("recurrence"), "Invalid recurrence", fmt.Sprintf("%q is not a rule of "+
+				"RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU.", r))
 		}
 	}
 	for name, e := range m.exclusions() {
@@ -85,26 +86,28 @@ func (m *clusterModel) checkMaintenance(j job) {
 		moments(at, e.Start, e.End)
 		all := slices.Sorted(maps.Keys(containerpb.MaintenanceExclusionOptions_Scope_value))
 		if s := e.Scope.ValueString(); s != "" && !slices.Contains(all, s) {
-			j.diags.AddAttributeError(at.AtName("scope"), "Unknown scope", fmt.Sprintf("%q is none: give one of %s.", s, strings.Join(all, ", ")))
+			j.diags.AddAttributeError(at.AtName("scope"), "Unknown scope", fmt.Sprintf("%q is not valid: give one of %s.", s, strings.Join(all, ", ")))
 		}
 	}
 }
 
-// readTime reads a time; ok is false for one that is none or is not known yet.
+// readTime reads a time; ok is false for a text that is not a time or is not
+// known yet.
 func readTime(j job, at path.Path, v types.String) (t time.Time, ok bool) {
 	if !given(v) {
 		return t, false
 	}
 	t, err := time.Parse(time.RFC3339, v.ValueString())
 	if err != nil {
-		j.diags.AddAttributeError(at, "Invalid time", fmt.Sprintf("%q is no time such as 2026-01-03T02:00:00Z.", v.ValueString()))
+		j.diags.AddAttributeError(at, "Invalid time", fmt.Sprintf("%q is not a time such as 2026-01-03T02:00:00Z.", v.ValueString()))
 	}
 	return t, err == nil
 }
 
-// maintenance is the policy as it is to be: what is declared over what is there.
-// What was set in the console stays, a daily window and a disruption budget too;
-// what was declared before and is no more goes.
+// maintenance returns the planned policy: the declared arguments over the
+// observed policy. Settings from the console are kept, a daily window and a
+// disruption budget too; entries that were declared before and are no longer
+// declared are removed.
 func (m *clusterModel) maintenance(prior *clusterModel, now *containerpb.MaintenancePolicy) *containerpb.MaintenancePolicy {
 	p := &containerpb.MaintenancePolicy{}
 	if now != nil {
@@ -136,7 +139,7 @@ func (m *clusterModel) maintenance(prior *clusterModel, now *containerpb.Mainten
 
 func window(start, end types.String) *containerpb.TimeWindow {
 	stamp := func(s types.String) *timestamppb.Timestamp {
-		t, _ := time.Parse(time.RFC3339, s.ValueString()) // checkMaintenance has refused what is none
+		t, _ := time.Parse(time.RFC3339, s.ValueString()) // checkMaintenance has rejected invalid ones
 		return timestamppb.New(t)
 	}
 	return &containerpb.TimeWindow{StartTime: stamp(start), EndTime: stamp(end)}
@@ -153,7 +156,7 @@ func sendMaintenance(ctx context.Context, m, prior *clusterModel, j job) (*conta
 	return j.cloud.Clusters.SetMaintenancePolicy(ctx, &containerpb.SetMaintenancePolicyRequest{Name: m.path(j.cloud.Project), MaintenancePolicy: policy})
 }
 
-// readMaintenance reads what is declared, and all of a cluster that is imported.
+// readMaintenance reads the declared arguments, and all of an imported cluster.
 func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, imported bool) {
 	if r := p.GetWindow().GetRecurringWindow(); r == nil {
 		m.MaintenanceWindow = types.ObjectNull(typesOf(windowSchema()))
@@ -185,7 +188,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 	m.Exclusions = connect.MustConvert(types.MapValueFrom(context.Background(), exclusionType(), all))
 }
 
-// recurrence keeps the way in which a rule was declared: every day is FREQ=DAILY, and also all days of the
+// recurrence keeps the declared form of a rule: every day is FREQ=DAILY, and also all days of the
 // week in any order.
 func recurrence(was types.String, now string) types.String {
 	if given(was) && slices.Equal(ruleParts(was.ValueString()), ruleParts(now)) {
@@ -212,7 +215,7 @@ func ruleParts(rule string) []string {
 	return parts
 }
 
-// moment keeps the way in which a time was declared.
+// moment keeps the declared form of a time.
 func moment(was types.String, t *timestamppb.Timestamp) types.String {
 	if is, err := time.Parse(time.RFC3339, was.ValueString()); err == nil && is.Equal(t.AsTime()) {
 		return was

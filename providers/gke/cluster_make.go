@@ -22,7 +22,8 @@ const bootstrap = "stoke-bootstrap"
 func (m *clusterModel) checkChoices(j job) {
 	oneOf := func(name, value string, all ...string) {
 		if value != "" && !slices.Contains(all, value) {
-			j.diags.AddAttributeError(path.Root(name), "Unknown "+strings.ReplaceAll(name, "_", " "), fmt.Sprintf("%q is none: give one of %s.", value, strings.Join(all, ", ")))
+			j.diags.AddAttributeError(path.Root(name), "Unknown "+strings.ReplaceAll(name, "_", " "), fmt.Sprintf("%q is "+
+				"not valid: give one of %s.", value, strings.Join(all, ", ")))
 		}
 	}
 	oneOf("release_channel", m.ReleaseChannel.ValueString(), "RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE")
@@ -45,7 +46,7 @@ func (m *clusterModel) checkChoices(j job) {
 	}
 	for _, cidr := range list(m.AuthorizedNetworks) {
 		if cidr == "0.0.0.0/0" {
-			j.diags.AddAttributeWarning(path.Root("authorized_networks"), "Everybody may reach the API server", "0.0.0.0/0 is every address.")
+			j.diags.AddAttributeWarning(path.Root("authorized_networks"), "All addresses may reach the API server", "0.0.0.0/0 is every address.")
 		}
 	}
 }
@@ -102,15 +103,15 @@ func (m *clusterModel) isHeld(ctx context.Context, j job) (bool, error) {
 	return j.cloud.IsHeld(ctx, m.path(j.cloud.Project), m.Location.ValueString())
 }
 
-// create is that of model. The cluster is looked for first: one of this name that
-// has not our mark is somebody else's.
+// create is that of model. It looks for the cluster first: a cluster of this name
+// without our mark is foreign.
 func (m *clusterModel) create(ctx context.Context, j job, mark string, started func()) error {
 	if err := m.build(ctx, j, mark, started); err != nil {
 		return err
 	}
 	err := m.withoutDisks(ctx, j)
 	if err != nil {
-		providers.CallFrom(ctx).KeepOnError() // the cluster is whole: the next apply goes on with it
+		providers.CallFrom(ctx).KeepOnError() // the cluster is complete: the next apply continues
 	}
 	return err
 }
@@ -144,7 +145,7 @@ func (m *clusterModel) build(ctx context.Context, j job, mark string, started fu
 	if err != nil {
 		return err
 	}
-	if there.GetStatus() == containerpb.Cluster_STOPPING { // somebody destroys one of this name
+	if there.GetStatus() == containerpb.Cluster_STOPPING { // another client deletes one of this name
 		if there, err = m.gone(ctx, c); err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func (m *clusterModel) build(ctx context.Context, j job, mark string, started fu
 		}
 	}
 	if there.GetResourceLabels()[cloud.Mark] != mark {
-		return taken("cluster", m.path(c.Project))
+		return foreignObject("cluster", m.path(c.Project))
 	}
 	started()
 	if err := c.Settle(ctx, m.path(c.Project), m.Location.ValueString(), "making the cluster "+m.Name.ValueString()); err != nil {
@@ -176,11 +177,12 @@ func (m *clusterModel) build(ctx context.Context, j job, mark string, started fu
 	if err != nil {
 		return cloud.Unseen(m.path(c.Project), err)
 	}
-	return unmade(now)
+	return creationError(now)
 }
 
-// unmade is why a cluster that was begun is none; nil for a good one.
-func unmade(k *containerpb.Cluster) error {
+// creationError returns the reason why a cluster's creation failed; nil for a good
+// one.
+func creationError(k *containerpb.Cluster) error {
 	if k.GetStatus() == containerpb.Cluster_ERROR {
 		return errors.New("the cluster could not be made: " + reasons(k))
 	}
@@ -196,12 +198,12 @@ func reasons(k *containerpb.Cluster) string {
 	return either(strings.Join(all, "; "), "it is in error")
 }
 
-// taken says that an object of the same name is somebody else's.
-func taken(what, name string) error {
+// foreignObject is the error for a foreign object with the same name.
+func foreignObject(what, name string) error {
 	return &cloud.Error{Summary: "Already exists", Kind: cloud.Exists, Detail: fmt.Sprintf("There is a %s %s that this configuration has not made. Import it to manage it here, or take another name.", what, name)}
 }
 
-// wanted is the cluster as it is asked for.
+// wanted renders the request for the cluster.
 func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*containerpb.Cluster, error) {
 	zone, err := m.firstZone(ctx, j.cloud)
 	if err != nil {
@@ -318,8 +320,8 @@ func (m *clusterModel) remove(ctx context.Context, j job) error {
 	return err
 }
 
-// gone waits until a cluster that is being deleted is no more. One that is there
-// and not being deleted is returned.
+// gone waits until a cluster that is being deleted no longer exists. A cluster
+// that is not being deleted is returned.
 func (m *clusterModel) gone(ctx context.Context, c *cloud.Cloud) (there *containerpb.Cluster, err error) {
 	err = c.Until(ctx, "deleting "+m.Name.ValueString(), func(ctx context.Context) (bool, error) {
 		cloud.Say(ctx, -1, "waiting until the cluster %s is deleted", m.Name.ValueString())

@@ -22,7 +22,7 @@ func (m *clusterModel) shared(below string, name types.String) string {
 // checkNetwork looks at what a cluster's network lacks.
 func (m *clusterModel) checkNetwork(ctx context.Context, j job, prior *clusterModel) {
 	if prior != nil && !prior.AuthorizedNetworks.IsNull() && m.AuthorizedNetworks.IsNull() {
-		j.diags.AddAttributeWarning(path.Root("authorized_networks"), "Everybody will reach the API server",
+		j.diags.AddAttributeWarning(path.Root("authorized_networks"), "All addresses will reach the API server",
 			fmt.Sprintf("authorized_networks was %s and is taken out: the public endpoint then answers every address. Keep the argument to keep the limits.", strings.Join(list(prior.AuthorizedNetworks), ", ")))
 	}
 	if prior == nil && given(m.NetworkProject) && m.NetworkProject.ValueString() != j.cloud.Project && (j.omitted("network") || j.omitted("subnetwork")) {

@@ -20,8 +20,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// What a cluster has made in the cloud goes only while the cluster is there to take
-// it away: destroying the cluster leaves it behind, and it bills.
+// Only the cluster itself removes the cloud objects that it has made: destroying
+// the cluster first leaves them behind, and they are billed.
 
 // The kinds that destroy_cloud_objects names.
 const (
@@ -72,8 +72,8 @@ const (
 	goneWithin = 10 * time.Minute
 )
 
-// clear takes away what the cluster has in the cloud, as far as it was declared, and
-// says what stays. A cluster that cannot be reached is no reason to keep it.
+// clear deletes the cluster's declared cloud objects, and reports the others. A
+// cluster that cannot be reached is destroyed all the same.
 func (m *clusterModel) clear(ctx context.Context, j job) error {
 	conn, known := connect.StoredConnection(ctx, m.Access)
 	if conn == nil || !known || conn.Endpoint == "" {
@@ -93,7 +93,7 @@ func (m *clusterModel) clear(ctx context.Context, j job) error {
 		return fmt.Errorf("what the cluster has in the cloud is not listed: %w", stopped)
 	}
 	if err != nil {
-		j.diags.AddAttributeWarning(at, "What the cluster left behind is not known", "Disks, Filestore shares and load balancers that it made stay, and bill; its API server did not say which: "+sentence(err))
+		j.diags.AddAttributeWarning(at, "The objects that the cluster left behind are not known", "Disks, Filestore shares and load balancers that it made stay, and bill; its API server did not say which: "+sentence(err))
 		return nil
 	}
 	declared := list(m.CloudObjects)
@@ -140,7 +140,7 @@ func cloudObjects(ctx context.Context, api dynamic.Interface) ([]cloudObject, er
 	return all, nil
 }
 
-// cloudObjectOf tells whether an object has something in the cloud.
+// cloudObjectOf reports whether an object has a counterpart in the cloud.
 func cloudObjectOf(kind string, of schema.GroupVersionResource, u *unstructured.Unstructured) (cloudObject, bool) {
 	o := cloudObject{kind: kind, of: of, namespace: u.GetNamespace(), name: u.GetName(), uid: u.GetUID()}
 	text := func(fields ...string) string {
@@ -166,8 +166,9 @@ func cloudObjectOf(kind string, of schema.GroupVersionResource, u *unstructured.
 	return o, o.handle != ""
 }
 
-// removeObjects deletes the very objects that were listed, and waits until they
-// are gone: what they have in the cloud goes with them. A volume goes with its claim.
+// removeObjects deletes exactly the listed objects, and waits until they no longer
+// exist: then their cloud objects are deleted, too. A volume is deleted with its
+// claim.
 func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []cloudObject) error {
 	var deleted []cloudObject
 	for _, o := range doomed {
@@ -182,7 +183,8 @@ func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []c
 				return fmt.Errorf("read the volume %s: %w", o, err)
 			}
 			if now, ok := cloudObjectOf(volumes, of, pv); !ok || now.uid != uid || now.handle != o.handle || now.retained {
-				j.diags.AddAttributeWarning(path.Root("destroy_cloud_objects"), "A volume is another one by now", fmt.Sprintf("%s was to be deleted, and has become another one, or is to be retained, since it was listed. It stays.", o))
+				j.diags.AddAttributeWarning(path.Root("destroy_cloud_objects"), "A volume has changed", fmt.Sprintf("%s was "+
+					"listed for deletion, and since then it was replaced, or must be retained. It stays.", o))
 				continue
 			}
 			ref, claimed, _ := unstructured.NestedStringMap(pv.Object, "spec", "claimRef")

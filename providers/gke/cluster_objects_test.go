@@ -95,7 +95,7 @@ func TestClusterObjects(t *testing.T) {
 	}{
 		{"nothing declared", nil, false, nil, []string{"ml/web", "handle-pv-data", "handle-pv-kept", "ml/front"}},
 		{"services and volumes", []any{"load_balancers", "volumes"}, false, []string{"/api/v1/namespaces/ml/persistentvolumeclaims/data", "/api/v1/namespaces/ml/services/web"}, []string{"handle-pv-kept", "ml/front"}},
-		{"retained at the last moment", []any{"load_balancers", "volumes"}, false, []string{"/api/v1/namespaces/ml/services/web"}, []string{"handle-pv-kept", "handle-pv-data) was to be deleted"}},
+		{"retained at the last moment", []any{"load_balancers", "volumes"}, false, []string{"/api/v1/namespaces/ml/services/web"}, []string{"handle-pv-kept", "handle-pv-data) was listed for deletion"}},
 		{"not reachable", []any{"volumes"}, true, nil, []string{"not known"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -29,8 +29,9 @@ func (m *clusterModel) read(ctx context.Context, j job) (bool, string, error) {
 	return true, k.GetResourceLabels()[cloud.Mark], nil
 }
 
-// take sets the model to what there is, but for the connection. An object that is
-// imported has no id yet: of that, all is taken that may be declared.
+// take sets the model to the observed cluster, except for the connection. An
+// object that is imported has no id yet: of that, all is taken that may be
+// declared.
 func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	imported := m.ID.IsNull()
 	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(k.GetStatus().String())
@@ -64,7 +65,7 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	m.BootstrapPool = types.BoolValue(slices.ContainsFunc(k.GetNodePools(), ours))
 }
 
-// ours tells whether a pool is the one that the cluster was made with.
+// ours reports whether a pool is the pool that the cluster was created with.
 func ours(p *containerpb.NodePool) bool {
 	return p.GetName() == bootstrap && p.GetConfig().GetResourceLabels()[cloud.Mark] != ""
 }
@@ -93,7 +94,7 @@ func either(a, b string) string {
 	return b
 }
 
-// cidr keeps a declared size such as "/14" of which Google chose the addresses.
+// cidr keeps a declared size such as "/14", where Google chose the addresses.
 func cidr(was types.String, now string) types.String {
 	if s := was.ValueString(); strings.HasPrefix(s, "/") && strings.HasSuffix(now, s) {
 		return was
@@ -101,7 +102,8 @@ func cidr(was types.String, now string) types.String {
 	return textOrNull(now)
 }
 
-// readNetworks leaves alone what somebody set where nothing is declared.
+// readNetworks ignores networks set outside of stoke, unless the argument is
+// declared.
 func (m *clusterModel) readNetworks(k *containerpb.Cluster, imported bool) {
 	if m.AuthorizedNetworks.IsNull() && !imported {
 		return
@@ -151,9 +153,8 @@ func (m *clusterModel) chooseEndpoint() {
 // reached is how long the cluster may take to say which it is.
 const reached = 10 * time.Second
 
-// readAccess makes the connection. Which cluster it is, its API server says: one
-// that cannot be reached is asked again by the next read, and is never taken for
-// another cluster.
+// readAccess makes the connection. The API server identifies the cluster: if it
+// cannot be reached, the next read tries again, and the old identity is kept.
 func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Cluster) {
 	was, _ := connect.StoredConnection(ctx, m.Access)
 	c := connect.Connection{Credential: connect.Credential{Google: &connect.Google{CredentialsFile: j.credentials, Impersonate: j.cloud.Impersonate}}}
@@ -223,8 +224,8 @@ users:
 `, name, c.Endpoint, ca)
 }
 
-// accessKept keeps the connection while the cluster is updated, unless another
-// endpoint is asked for.
+// accessKept keeps the connection while the cluster is updated, unless the
+// argument for the endpoint changes.
 type accessKept struct{}
 
 func (accessKept) Description(context.Context) string { return "An update keeps the connection." }

@@ -16,21 +16,21 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// clusterRow says which call brings a change of an attribute about, and in which
-// of its fields. The API takes one field in each UpdateCluster, so that rows with
+// clusterRow has the call that applies a change of an attribute, and the field of
+// the request. The API takes one field in each UpdateCluster, so that rows with
 // one field are one operation, and rows with two are two.
 type clusterRow struct {
 	attribute, call, field string
 	of                     func(*clusterModel) attr.Value
 	// fill puts what is declared into the field of an UpdateCluster; nil for other
-	// calls. prior is what was declared before, empty for a create.
+	// calls. prior is the former declaration, empty for a create.
 	fill func(m, prior *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud)
 	// send makes another call.
 	send func(ctx context.Context, m, prior *clusterModel, j job) (*containerpb.Operation, error)
 }
 
-// clusterTable is in the order in which changes are made: the control plane before
-// anything that needs its version.
+// clusterTable has the order of changes: the control plane before anything that
+// needs its version.
 var clusterTable = []clusterRow{
 	{attribute: "release_channel", call: "UpdateCluster", field: "desired_release_channel", of: func(m *clusterModel) attr.Value { return m.ReleaseChannel }, fill: fillChannel},
 	{attribute: "version", call: "UpdateCluster", field: "desired_master_version", of: func(m *clusterModel) attr.Value { return m.MasterVersion }, fill: fillVersion},
@@ -69,7 +69,7 @@ func endpointRow(attribute string, of func(*clusterModel) attr.Value) clusterRow
 	return clusterRow{attribute: attribute, call: "UpdateCluster", field: field, of: of, fill: fillEndpoints}
 }
 
-// declared tells whether there is something to say about a row.
+// declared reports whether the configuration has a value for a row.
 func (r clusterRow) declared(m *clusterModel) bool {
 	if r.attribute == "endpoint" {
 		return m.Endpoint.ValueString() == "dns"
@@ -77,7 +77,7 @@ func (r clusterRow) declared(m *clusterModel) bool {
 	return given(r.of(m))
 }
 
-// changed tells whether an update has to make the row's call.
+// changed reports whether an update has to make the row's call.
 func (r clusterRow) changed(plan, prior *clusterModel) bool {
 	switch r.attribute {
 	case "version":
@@ -88,7 +88,7 @@ func (r clusterRow) changed(plan, prior *clusterModel) bool {
 	return changed(r.of(plan), r.of(prior))
 }
 
-// update is that of model: one operation for each field that changed, one after
+// update implements model: one operation for each changed field, one after
 // another, because the operations of a cluster exclude each other.
 func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) error {
 	c, name, location := j.cloud, m.path(j.cloud.Project), m.Location.ValueString()
@@ -100,9 +100,9 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	case err != nil:
 		return cloud.Unseen(name, err)
 	case now == nil:
-		return errors.New("the cluster is gone; the next plan makes it anew")
-	case j.begun == begunCreate && unmade(now) != nil:
-		return unmade(now)
+		return errors.New("the cluster is gone; the next plan recreates it")
+	case j.begun == begunCreate && creationError(now) != nil:
+		return creationError(now)
 	}
 	var done []string
 	for _, row := range clusterTable {
@@ -136,9 +136,9 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	return nil
 }
 
-// happened tells what became of a call that got no answer: it waits for what is
-// under way, and looks whether the cluster is what it was to become. A call is not
-// made again blindly, because each one is an operation that may take long.
+// happened finds out the result of a call without an answer: it waits for running
+// operations, and compares the cluster with the plan. A call is not made again
+// blindly, because each one is an operation that may take long.
 func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel, row clusterRow) (bool, error) {
 	if err := j.cloud.Settle(ctx, m.path(j.cloud.Project), m.Location.ValueString(), "changing "+row.attribute); err != nil {
 		return false, err
@@ -150,7 +150,7 @@ func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel,
 	return m.has(j, prior, k, row), nil
 }
 
-// has tells whether a cluster is what the call of a row was to make of it. Of what is
+// has reports whether a cluster has the values that a row's call sets. Of what is
 // declared no more, what was declared before is looked for.
 func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, row clusterRow) bool {
 	is := *m
@@ -178,7 +178,8 @@ func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, r
 	return true
 }
 
-// lacks tells whether a cluster, read as is, is not what a row declares.
+// lacks reports whether a cluster, read as is, differs from the declaration of
+// a row.
 func (r clusterRow) lacks(m, is *clusterModel, k *containerpb.Cluster) bool {
 	switch r.attribute {
 	case "version":
@@ -197,8 +198,8 @@ func fillVersion(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Clou
 	u.DesiredMasterVersion = m.Version.ValueString()
 }
 
-// fillEndpoints leaves authorized networks alone that were never declared: opening
-// a cluster to everybody is no side effect of another change.
+// fillEndpoints does not touch authorized networks that were never declared:
+// another change must not open a cluster to all addresses.
 func fillEndpoints(m, prior *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	e := &containerpb.ControlPlaneEndpointsConfig{}
 	u.DesiredControlPlaneEndpointsConfig = e

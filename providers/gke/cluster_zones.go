@@ -13,9 +13,9 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// checkZones looks at what a change of node_locations does to the pools that are
-// there: Google gives all of them the cluster's zones (desired_locations of
-// ClusterUpdate in the container API), also those that have zones of their own.
+// checkZones checks the effect of a change of node_locations on the existing
+// pools: Google gives all of them the cluster's zones (desired_locations of
+// ClusterUpdate in the container API), also pools with zones of their own.
 func (m *clusterModel) checkZones(ctx context.Context, j job, prior *clusterModel) {
 	if !changed(m.NodeLocations, prior.NodeLocations) || m.NodeLocations.IsUnknown() {
 		return
@@ -37,8 +37,8 @@ func (m *clusterModel) checkZones(ctx context.Context, j job, prior *clusterMode
 }
 
 // movesOf are the pools whose nodes come and go when a cluster gets other zones, and
-// where. An error names those that may not: with zones of their own, or with local
-// SSDs in a zone that goes.
+// where. An error names the pools that do not allow this: with zones of their own,
+// or with local SSDs in a removed zone.
 func movesOf(k *containerpb.Cluster, zones []string) (moves []string, err error) {
 	var refused []error
 	for _, p := range k.GetNodePools() {
@@ -56,7 +56,8 @@ func movesOf(k *containerpb.Cluster, zones []string) (moves []string, err error)
 		case len(without(p.GetLocations(), k.GetLocations()))+len(without(k.GetLocations(), p.GetLocations())) > 0:
 			refused = append(refused, fmt.Errorf("the node pool %s has zones of its own (%s), and Google would move its nodes %s. Leave node_locations as it is: it is for pools that name no zones. Or give that pool these zones first", p.GetName(), strings.Join(p.GetLocations(), ", "), strings.Join(where, " and ")))
 		case ssds > 0 && len(gone) > 0:
-			refused = append(refused, fmt.Errorf("the nodes of the node pool %s in %s would be deleted, with what lies on their local SSDs. Change zones of that pool first: its plan says what is lost", p.GetName(), strings.Join(gone, ", ")))
+			refused = append(refused, fmt.Errorf("the nodes of the node pool %s in %s would be deleted, with the data on "+
+				"their local SSDs. Change zones of that pool first: its plan shows the losses", p.GetName(), strings.Join(gone, ", ")))
 		default:
 			moves = append(moves, p.GetName()+" "+strings.Join(where, " and "))
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// finding is the value of a data source: arguments, and what was found.
+// finding is the value of a data source: arguments and results.
 type finding[M any] interface {
 	*M
-	// looksFor says what it is called behind gke_, and what it is.
+	// looksFor returns the name behind gke_, and the description.
 	looksFor() (name, description string)
-	// arguments are those of its attributes that are declared; the others are found.
+	// arguments are the declared attributes; the others are found.
 	arguments() map[string]schema.Attribute
 	// within is the project that is looked in; "" for the provider's.
 	within() string
@@ -111,19 +111,19 @@ func requiredArgument(description string) schema.StringAttribute {
 	return schema.StringAttribute{Required: true, Description: description}
 }
 
-// absent says that there is nothing of this name.
+// absent is the error for a missing object.
 func absent(what, path string) error {
-	return fmt.Errorf("there is no %s %s: look at its name, its place and the project", what, path)
+	return fmt.Errorf("%s %s does not exist: look at its name, its place and the project", what, path)
 }
 
-// located are the arguments of what lies in a place.
+// located returns the arguments of an object in a location.
 func located(more map[string]schema.Attribute) map[string]schema.Attribute {
 	more["project"] = argument("Project that it is in. Default: that of the provider.")
 	more["location"] = argument("Zone or region that it is in. Default: zone or region of the provider.")
 	return more
 }
 
-// nowhere says that a place has to be given.
+// nowhere reports a missing location.
 func nowhere(diags *diag.Diagnostics, name string) {
 	diags.AddAttributeError(path.Root(name), "No place", fmt.Sprintf("Give %s here, or zone in the block provider \"gke\".", name))
 }

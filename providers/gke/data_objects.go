@@ -32,9 +32,11 @@ func (*clusterFound) looksFor() (name, description string) {
 
 func (*clusterFound) arguments() map[string]schema.Attribute {
 	return located(map[string]schema.Attribute{
-		"name":     requiredArgument("Its name."),
-		"endpoint": schema.StringAttribute{Optional: true, Description: "What access leads to: public, which is the default, dns for Google's name for the API server, or private."},
-		"access":   connect.ForDataSource(connect.Result("Connection for the argument cluster of the providers kube and train. It says how to get a token and holds none.")),
+		"name": requiredArgument("Its name."),
+		"endpoint": schema.StringAttribute{Optional: true, Description: "The endpoint of access: public, which is the " +
+			"default, dns for Google's name for the API server, or private."},
+		"access": connect.ForDataSource(connect.Result("Connection for the argument cluster of the providers kube and train. " +
+			"It describes how to get a token and holds none.")),
 	})
 }
 

@@ -41,7 +41,7 @@ func (*versionsFound) arguments() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"project":  argument("Project that asks. Default: that of the provider."),
 		"location": argument("Zone or region. Default: zone or region of the provider."),
-		"prefix":   schema.StringAttribute{Optional: true, Description: `Beginning of the versions that are listed, in whole numbers: "1.36" is that of 1.36.2-gke.1400. Default: all.`},
+		"prefix":   schema.StringAttribute{Optional: true, Description: `Beginning of the listed versions, in whole numbers: "1.36" matches 1.36.2-gke.1400. Default: all.`},
 	}
 }
 

@@ -51,18 +51,20 @@ func diskSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A persistent disk or Hyperdisk, in a zone or, with copies in two zones, in a region. It grows in place and never shrinks. Arguments that are left out are Google's choice and never a difference.",
 		Attributes: map[string]schema.Attribute{
-			"name":                    requiredName("Its name.", 63),
-			"location":                serversFixed("A zone, or a region for a disk with two copies. Default: zone or region of the provider."),
-			"replica_zones":           serversSetFixed("The two zones of a regional disk."),
-			"type":                    named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."), samePart),
-			"size_gb":                 serversNumber("Size in GiB. A larger one grows the disk in place; a smaller one is refused."),
-			"access_mode":             servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, by which many nodes read one set of data."),
+			"name":          requiredName("Its name.", 63),
+			"location":      serversFixed("A zone, or a region for a disk with two copies. Default: zone or region of the provider."),
+			"replica_zones": serversSetFixed("The two zones of a regional disk."),
+			"type":          named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."), samePart),
+			"size_gb":       serversNumber("Size in GiB. A larger one grows the disk in place; a smaller one is refused."),
+			"access_mode": servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, " +
+				"for many nodes that read one set of data."),
 			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose. They, the throughput and the size of a Hyperdisk change once in four hours, all in one apply."),
 			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
 			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
 			"labels":                  optionalLabels("Labels. Google's own are left alone."),
 			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. What was applied last counts. Default: false."},
-			"allow_data_loss":         dataLoss("Whether a plan may make the disk anew without such a snapshot, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
+			"allow_data_loss": dataLoss("Whether a plan may recreate the disk without such a snapshot, which " +
+				"loses its data. Without it such a plan is refused; -replace asks for one, too."),
 		},
 	}
 }
@@ -106,21 +108,23 @@ func (m *diskModel) check(ctx context.Context, j job, prior *diskModel) {
 	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
 		prior.leaves(ctx)
 		if !prior.SnapshotBefore.ValueBool() {
-			lost(j, "disk", why, m.AllowDataLoss, "Apply snapshot_before_destroy = true first")
+			checkDataLoss(j, "disk", why, m.AllowDataLoss, "Apply snapshot_before_destroy = true first")
 		}
 		return
 	}
 	if last(m.Type.ValueString()) == "pd-extreme" && given(m.IOPS) && changed(m.IOPS, prior.IOPS) {
 		j.diags.AddAttributeError(path.Root("iops"), "IOPS of pd-extreme do not change",
-			fmt.Sprintf("It has %d and %d are declared: Google changes them for Hyperdisk alone. Declare what it has; or, where the data may go, make it anew with -replace.", prior.IOPS.ValueInt64(), m.IOPS.ValueInt64()))
+			fmt.Sprintf("It has %d and %d are declared: Google changes them only for a Hyperdisk. Declare what it has; "+
+				"or, if the data may be lost, recreate it with -replace.", prior.IOPS.ValueInt64(), m.IOPS.ValueInt64()))
 	}
 	if given(m.Size) && m.Size.ValueInt64() < prior.Size.ValueInt64() {
 		j.diags.AddAttributeError(path.Root("size_gb"), "Disks do not shrink",
-			fmt.Sprintf("It has %d GiB and %d are declared. Declare its size; or, where the data may go, make it anew with -replace.", prior.Size.ValueInt64(), m.Size.ValueInt64()))
+			fmt.Sprintf("It has %d GiB and %d are declared. Declare its size; or, if the data may be lost, recreate it "+
+				"with -replace.", prior.Size.ValueInt64(), m.Size.ValueInt64()))
 	}
 }
 
-// checkPlace looks at where a disk is to be. There, its id is known before it is made.
+// checkPlace checks the location of a disk. There, its id is known before it is made.
 func (m *diskModel) checkPlace(j job) {
 	switch {
 	case !given(m.Location) && j.omitted("location"):
@@ -180,7 +184,7 @@ func (m *diskModel) create(ctx context.Context, j job, mark string, started func
 	}.run(ctx, c, mark, started)
 }
 
-// ready waits for a disk whose operation nobody knows.
+// ready waits for a disk with an unknown operation.
 func (m *diskModel) ready(ctx context.Context, c *cloud.Cloud) error {
 	return until(ctx, c, "disk", m.path(c.Project), "READY", []string{"FAILED"}, func(ctx context.Context) (*state, error) {
 		d, err := m.get(ctx, c)

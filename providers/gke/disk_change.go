@@ -27,7 +27,7 @@ func (m *diskModel) send(ctx context.Context, c *cloud.Cloud, verb, what string,
 	return err
 }
 
-// update is that of model: size, speed and access, labels are a call each; of a
+// update implements model: size, speed and access, labels are a call each; of a
 // Hyperdisk the first two are one, as the size decides which speeds it may have, and
 // either may change once in four hours.
 func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
@@ -61,7 +61,7 @@ func (m *diskModel) hyperdisk() bool {
 	return strings.HasPrefix(last(m.Type.ValueString()), "hyperdisk-")
 }
 
-// tune changes a Hyperdisk's size, and speed and access, those that differ in one
+// tune changes a Hyperdisk's size, speed and access, with all differences in one
 // call.
 func (m *diskModel) tune(ctx context.Context, c *cloud.Cloud, prior *diskModel) error {
 	var paths []string
@@ -135,12 +135,12 @@ func (m *diskModel) remove(ctx context.Context, j job) error {
 	return err
 }
 
-// going are the states of a machine that is being deleted, in which it lets go of
-// its disks. One that only stops keeps them: it becomes TERMINATED.
+// going are the states of a machine that is being deleted and releases its disks.
+// A machine that only stops keeps them: it becomes TERMINATED.
 var going = []string{"STOPPING", "DEPROVISIONING", "PENDING_STOP"}
 
-// detached waits until no machine has the disk, as long as those that have it are
-// being deleted. It returns the disk as it is then, nil where it is gone.
+// detached waits until no machine has the disk, as long as its machines are being
+// deleted. It returns the disk as it is then, nil where it is gone.
 func (m *diskModel) detached(ctx context.Context, c *cloud.Cloud, d *compute.Disk) (*compute.Disk, error) {
 	err := c.Until(ctx, m.path(c.Project), func(ctx context.Context) (bool, error) {
 		var err error
@@ -166,7 +166,7 @@ func (m *diskModel) detached(ctx context.Context, c *cloud.Cloud, d *compute.Dis
 	return d, err
 }
 
-// machineStatus is how a machine stands; "" where it is gone.
+// machineStatus returns the status of a machine; "" where it is gone.
 func machineStatus(ctx context.Context, c *cloud.Cloud, link string) (string, error) {
 	i, err := cloud.Read(ctx, c, func(ctx context.Context) (*compute.Instance, error) {
 		return c.Compute.Instances.Get(c.Project, zoneOf(link), last(link)).Context(ctx).Do()
@@ -181,9 +181,8 @@ func machineStatus(ctx context.Context, c *cloud.Cloud, link string) (string, er
 }
 
 // keep takes a snapshot of the disk under a name that can be found again: it has
-// the disk's id, and when the disk was detached last. What is on a disk that is not
-// attached stays the same, so that the one which an interrupted destroy has taken
-// is as good.
+// the disk's id, and when the disk was detached last. The data of a detached disk
+// stays the same, so that the snapshot of an interrupted destroy is as good.
 func (m *diskModel) keep(ctx context.Context, c *cloud.Cloud, d *compute.Disk) error {
 	name := m.Name.ValueString()
 	tail := fmt.Sprintf("-before-destroy-%d", d.Id)

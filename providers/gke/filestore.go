@@ -44,7 +44,7 @@ type filestoreModel struct {
 	Addresses     types.List   `tfsdk:"ip_addresses"`
 }
 
-// exportModel says who may do what with the share.
+// exportModel has the rights of clients on the share.
 type exportModel struct {
 	Ranges types.Set    `tfsdk:"ip_ranges"`
 	Access types.String `tfsdk:"access_mode"`
@@ -63,9 +63,10 @@ func (m *filestoreModel) head() head {
 
 func filestoreSchema(context.Context) schema.Schema {
 	export := map[string]schema.Attribute{
-		"ip_ranges":     optionalSet("Addresses and ranges of them that this is about, such as 10.0.0.0/8. Default: all of the network."),
-		"access_mode":   schema.StringAttribute{Optional: true, Description: "READ_WRITE, which is the default, or READ_ONLY."},
-		"squash_mode":   schema.StringAttribute{Optional: true, Description: "NO_ROOT_SQUASH, which is the default, or ROOT_SQUASH, by which root is nobody in particular."},
+		"ip_ranges":   optionalSet("Addresses and ranges of them that this is about, such as 10.0.0.0/8. Default: all of the network."),
+		"access_mode": schema.StringAttribute{Optional: true, Description: "READ_WRITE, which is the default, or READ_ONLY."},
+		"squash_mode": schema.StringAttribute{Optional: true, Description: "NO_ROOT_SQUASH, which is the default, " +
+			"or ROOT_SQUASH, which maps root to an anonymous user."},
 		"anonymous_uid": schema.Int64Attribute{Optional: true, Description: "User that root is under ROOT_SQUASH. Default: 65534."},
 		"anonymous_gid": schema.Int64Attribute{Optional: true, Description: "Group that root is under ROOT_SQUASH. Default: 65534."},
 	}
@@ -85,12 +86,12 @@ func filestoreSchema(context.Context) schema.Schema {
 			"description":         servers("What it is for."),
 			"labels":              optionalLabels("Labels. Google's own are left alone."),
 			"deletion_protection": serversFlag("Whether Google refuses to delete it, and a plan that would is an error. Taken out of the configuration it stays as it is; false takes it away. Default: false."),
-			"allow_data_loss":     dataLoss("Whether a plan may make the instance anew, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
+			"allow_data_loss":     dataLoss("Whether a plan may recreate the instance, which loses its data. Without it such a plan is refused; -replace asks for one, too."),
 			"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, Description: "Addresses to mount it from.",
 				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()}},
 		},
 		Blocks: map[string]schema.Block{"export": schema.ListNestedBlock{
-			Description: "Who may do what with the share; several for different addresses. Default: all of the network may read and write.", NestedObject: schema.NestedBlockObject{Attributes: export}}},
+			Description: "The rights of clients on the share; several for different addresses. Default: all of the network may read and write.", NestedObject: schema.NestedBlockObject{Attributes: export}}},
 	}
 }
 
@@ -134,7 +135,7 @@ func (m *filestoreModel) settle(j job) {
 	}
 }
 
-// doomed is said of an instance that is to be destroyed.
+// doomed adds notes to a plan that destroys an instance.
 func (m *filestoreModel) doomed(diags *diag.Diagnostics) {
 	if m.Protection.ValueBool() {
 		diags.AddAttributeError(path.Root("deletion_protection"), "Filestore instance is protected", "deletion_protection is true: set it to false, apply, and destroy then.")
@@ -160,7 +161,7 @@ func (m *filestoreModel) check(_ context.Context, j job, prior *filestoreModel) 
 	}
 	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
 		prior.doomed(j.diags)
-		lost(j, "Filestore instance", why, m.AllowDataLoss, "Copy what is needed")
+		checkDataLoss(j, "Filestore instance", why, m.AllowDataLoss, "Copy what is needed")
 	}
 	if prior.Status.ValueString() == "CREATING" { // it does not say these yet
 		if len(prior.Addresses.Elements()) == 0 {
@@ -177,13 +178,14 @@ func (m *filestoreModel) checkTier(j job, prior *filestoreModel) {
 	t, ok := tiers[name]
 	switch {
 	case !ok:
-		j.diags.AddAttributeWarning(path.Root("tier"), "Unknown tier", fmt.Sprintf("%s is none that stoke knows; Google may. Known are BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL and ENTERPRISE.", name))
+		j.diags.AddAttributeWarning(path.Root("tier"), "Unknown tier", fmt.Sprintf("Stoke does not know %s; Google may. Known are BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL and ENTERPRISE.", name))
 	case given(m.Location) && t.regional != (scopeOf(m.Location.ValueString()) == "regions"):
 		j.diags.AddAttributeError(path.Root("location"), "Tier is not for this location",
 			fmt.Sprintf("Instances of the tier %s are in a %s, and location is %s.", name, map[bool]string{true: "region", false: "zone"}[t.regional], m.Location.ValueString()))
 	case prior != nil && !t.shrinks && len(differing(m.fixed(), prior.fixed())) == 0 && given(m.Capacity) && m.Capacity.ValueInt64() < prior.Capacity.ValueInt64():
 		j.diags.AddAttributeError(path.Root("capacity_gb"), "Instances of this tier do not shrink",
-			fmt.Sprintf("It has %d GiB, %d are declared, and the tier is %s. Declare its size; or, where the data may go, make it anew with -replace.", prior.Capacity.ValueInt64(), m.Capacity.ValueInt64(), name))
+			fmt.Sprintf("It has %d GiB, %d are declared, and the tier is %s. Declare its size; or, if the data may be "+
+				"lost, recreate it with -replace.", prior.Capacity.ValueInt64(), m.Capacity.ValueInt64(), name))
 	}
 }
 
@@ -195,7 +197,7 @@ func (m *filestoreModel) fixed() map[string]attr.Value {
 	}
 }
 
-// ready waits for an instance whose operation nobody knows.
+// ready waits for an instance with an unknown operation.
 func (m *filestoreModel) ready(ctx context.Context, c *cloud.Cloud) error {
 	return until(ctx, c, "Filestore instance", m.path(c.Project), "READY", []string{"ERROR", "SUSPENDED"}, func(ctx context.Context) (*state, error) {
 		f, err := m.get(ctx, c)

@@ -68,7 +68,7 @@ func (m *filestoreModel) shares() []*file.FileShareConfig {
 	return []*file.FileShareConfig{s}
 }
 
-// options are an export with Google's choices in place of what is left out.
+// options returns an export with Google's defaults for omitted arguments.
 func (e exportModel) options() *file.NfsExportOptions {
 	o := &file.NfsExportOptions{
 		IpRanges: list(e.Ranges), AccessMode: either(e.Access.ValueString(), "READ_WRITE"), SquashMode: either(e.Squash.ValueString(), "NO_ROOT_SQUASH"),
@@ -83,15 +83,15 @@ func (e exportModel) options() *file.NfsExportOptions {
 	return o
 }
 
-// nobody is the user and the group that root is where none is given.
+// nobody is the default user and group of a squashed root.
 const nobody = 65534
 
-// exportType is that of a block export.
+// exportType is the type of a block export.
 var exportType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"ip_ranges": types.SetType{ElemType: types.StringType}, "access_mode": types.StringType, "squash_mode": types.StringType, "anonymous_uid": types.Int64Type, "anonymous_gid": types.Int64Type,
 }}
 
-// sameExports keeps what was declared where it means what is there.
+// sameExports keeps the declared form if it means the observed one.
 func sameExports(was types.List, now []*file.NfsExportOptions) types.List {
 	declared := elementsOf[exportModel](was)
 	if len(declared) > 0 && slices.EqualFunc(declared, now, exportModel.means) {
@@ -104,7 +104,7 @@ func sameExports(was types.List, now []*file.NfsExportOptions) types.List {
 	return connect.MustConvert(types.ListValueFrom(context.Background(), exportType, all))
 }
 
-// means tells whether an export is what is there.
+// means reports whether an export equals the observed one.
 func (e exportModel) means(o *file.NfsExportOptions) bool {
 	d := e.options()
 	if d.SquashMode == "ROOT_SQUASH" {
@@ -144,7 +144,7 @@ func (m *filestoreModel) read(ctx context.Context, j job) (bool, string, error) 
 	m.Tier, m.Protocol, m.Key = types.StringValue(f.Tier), textOrNull(f.Protocol), textOrNull(f.KmsKeyName)
 	m.Share, m.Capacity, m.Exports = types.StringValue(share.Name), types.Int64Value(share.CapacityGb), sameExports(m.Exports, share.NfsExportOptions)
 	m.Network, m.ConnectMode = link(m.Network, network.Network), textOrNull(network.ConnectMode)
-	if r := m.ReservedRange.ValueString(); r == "" || strings.Contains(r, "/") { // by its name it stays, and Google says what it took of it
+	if r := m.ReservedRange.ValueString(); r == "" || strings.Contains(r, "/") { // a name stays, although Google adds the addresses
 		m.ReservedRange = textOrNull(network.ReservedIpRange)
 	}
 	m.Description, m.Protection = textAs(m.Description, f.Description), types.BoolValue(f.DeletionProtectionEnabled)
@@ -153,7 +153,7 @@ func (m *filestoreModel) read(ctx context.Context, j job) (bool, string, error) 
 	return true, f.Labels[cloud.Mark], nil
 }
 
-// update is that of model: one call for all that changed.
+// update implements model: one call for all changes.
 func (m *filestoreModel) update(ctx context.Context, j job, prior *filestoreModel) error {
 	c, name := j.cloud, m.path(j.cloud.Project)
 	if err := m.ready(ctx, c); err != nil {
@@ -180,7 +180,7 @@ func (m *filestoreModel) update(ctx context.Context, j job, prior *filestoreMode
 		if changed(m.AllLabels, prior.AllLabels) { // the mark and Google's own are sent again
 			there, err := m.get(ctx, c)
 			if err == nil && there == nil {
-				err = fmt.Errorf("the Filestore instance %s is gone; the next plan makes it anew", m.Name.ValueString())
+				err = fmt.Errorf("the Filestore instance %s is gone; the next plan recreates it", m.Name.ValueString())
 			}
 			if err != nil {
 				return nil, err

@@ -52,22 +52,25 @@ func firewallSchema(context.Context) schema.Schema {
 			"ports":    schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: `Ports and ranges of them, such as "22" and "30000-32767". Default: all.`},
 		}}}
 	}
-	sources := optionalSet("Ranges of addresses that it is about, such as 10.0.0.0/8. 0.0.0.0/0 is everybody, of which the plan warns.")
+	sources := optionalSet("Ranges of addresses that it is about, such as 10.0.0.0/8. 0.0.0.0/0 matches all " +
+		"addresses; the plan warns of it.")
 	sources.Optional, sources.Required = false, true
 	return schema.Schema{
-		Description: "A firewall rule of a VPC network, for what comes in. It is either of allow or of deny.",
+		Description: "A firewall rule of a VPC network, for incoming connections. It is either of allow or of deny.",
 		Attributes: map[string]schema.Attribute{
 			"name":          requiredName("Its name.", 63),
 			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"description":   servers("What it is for."),
 			"source_ranges": sources,
-			"source_tags":   tagSet("Network tags of machines that it is about beside source_ranges: one of the two has to fit."),
-			"target_tags":   tagSet("Network tags of the machines that it is for. Default: all of the network."),
-			"priority":      serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
-			"disabled":      serversFlag("Whether it is without effect."),
-			"log":           serversFlag("Whether connections are logged, which bills."),
+			"source_tags": tagSet("Network tags of source machines, in addition to source_ranges: one of the two has " +
+				"to match."),
+			"target_tags": tagSet("Network tags of the machines that it is for. Default: all of the network."),
+			"priority":    serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
+			"disabled":    serversFlag("Whether it is without effect."),
+			"log":         serversFlag("Whether connections are logged, which bills."),
 
-			"source_service_accounts": optionalSet("Service accounts of machines that it is about beside source_ranges: one of the two has to fit. Not together with tags."),
+			"source_service_accounts": optionalSet("Service accounts of source machines, in addition to source_ranges: " +
+				"one of the two has to match. Not together with tags."),
 			"target_service_accounts": optionalSet("Service accounts of the machines that it is for. Not together with tags."),
 			"destination_ranges":      optionalSet("Ranges of the addresses that are called. Default: all."),
 		},
@@ -94,9 +97,9 @@ func (m *firewallModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Firew
 	return f, err
 }
 
-// ruleFields are the fields of a rule that can be changed, and how each is asked for.
-// A patch sends those that differ, also where they are empty; what nobody declares,
-// such as fields that came with an import, is left as it is.
+// ruleFields are the changeable fields of a rule, each with its request. A patch
+// sends the differing ones, also empty ones; undeclared fields, such as fields of
+// an imported rule, stay.
 var ruleFields = []struct {
 	name string // in the API's client
 	of   func(m *firewallModel) any
@@ -128,7 +131,7 @@ var ruleFields = []struct {
 	}},
 }
 
-// wanted is the rule as it is asked for, with a mark below its description.
+// wanted renders the request for the rule, with a mark below its description.
 func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
 	f := &compute.Firewall{Name: m.Name.ValueString(), Direction: "INGRESS", Network: m.Network.ValueString()}
 	for _, field := range ruleFields {
@@ -189,7 +192,9 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 		return false, "", err
 	}
 	if f.Direction == "EGRESS" {
-		return false, "", fmt.Errorf("the firewall rule %s is for what goes out (EGRESS), and gke_firewall_rule is for what comes in: manage it elsewhere, and take it out of the state with `stoke state rm` if it is there", m.Name.ValueString())
+		return false, "", fmt.Errorf("the firewall rule %s is for outgoing connections (EGRESS), and "+
+			"gke_firewall_rule is for incoming ones: manage it elsewhere, and take it out of the state with `stoke state "+
+			"rm` if it is there", m.Name.ValueString())
 	}
 	text, mark := cloud.Description(f.Description)
 	m.ID, m.Project, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(j.cloud.Project), types.StringValue("READY")
@@ -210,7 +215,7 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 	return true, mark, nil
 }
 
-// update is that of model: one call for all that changed.
+// update implements model: one call for all changes.
 func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel) error {
 	if m.patch(prior, "") == nil {
 		return nil
@@ -221,7 +226,7 @@ func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel)
 		return err
 	}
 	if there == nil {
-		return fmt.Errorf("the firewall rule %s is gone; the next plan makes it anew", m.Name.ValueString())
+		return fmt.Errorf("the firewall rule %s is gone; the next plan recreates it", m.Name.ValueString())
 	}
 	_, mark := cloud.Description(there.Description)
 	wanted := m.patch(prior, mark)

@@ -21,10 +21,10 @@ type ruleModel struct {
 	Ports    types.List   `tfsdk:"ports"`
 }
 
-// ruleType is that of a block allow or deny.
+// ruleType is the type of a block allow or deny.
 var ruleType = types.ObjectType{AttrTypes: map[string]attr.Type{"protocol": types.StringType, "ports": types.ListType{ElemType: types.StringType}}}
 
-// rulesOf are the blocks; nil where there are none, or they are not known yet.
+// rulesOf are the blocks; nil if they are not known yet, or absent.
 func rulesOf(l types.List) []ruleModel {
 	if all := elementsOf[ruleModel](l); len(all) > 0 {
 		return all
@@ -32,7 +32,7 @@ func rulesOf(l types.List) []ruleModel {
 	return nil
 }
 
-// ports are in the order in which they are declared.
+// ports returns the ports in the declared order.
 func (r ruleModel) ports() []string { return ordered(r.Ports) }
 
 // ordered are the known texts of a list or a set, as they stand there.
@@ -54,8 +54,8 @@ func rule(protocol string, ports []string) ruleModel {
 	return r
 }
 
-// sameRules keeps what was declared where that means the same: Google writes
-// protocols small, and no order is of any effect.
+// sameRules keeps the declared form if it means the same: Google writes
+// protocols in lower case, and order has no effect.
 func sameRules(was types.List, now []ruleModel) types.List {
 	texts := func(all []ruleModel) []string {
 		var out []string
@@ -88,7 +88,8 @@ func (m *firewallModel) check(_ context.Context, j job, _ *firewallModel) {
 	m.checkSelectors(j)
 }
 
-// checkRanges looks at the addresses. A rule of nobody is one of everybody to Google.
+// checkRanges looks at the addresses. Google reads a rule without sources as a rule
+// for all sources.
 func (m *firewallModel) checkRanges(j job) {
 	for name, set := range map[string]types.Set{"source_ranges": m.Sources, "destination_ranges": m.Targets} {
 		six := func(text string) bool { return strings.Contains(text, ":") }
@@ -113,7 +114,8 @@ func (m *firewallModel) checkRanges(j job) {
 	none := func(s types.Set) bool { return !s.IsUnknown() && len(s.Elements()) == 0 }
 	if none(m.Sources) && none(m.SourceTags) && none(m.SourceMails) {
 		j.diags.AddAttributeError(path.Root("source_ranges"), "Rule would be about everybody",
-			"source_ranges is empty, and there are no source_tags and no source_service_accounts: Google takes that as 0.0.0.0/0. Name who is meant, or take the rule away, such as with count = 0.")
+			"source_ranges is empty, and source_tags and source_service_accounts are missing: Google takes that as "+
+				"0.0.0.0/0. Name the sources, or remove the rule, such as with count = 0.")
 	}
 }
 
@@ -144,7 +146,7 @@ func (m *firewallModel) checkPorts(j job, name string, blocks types.List) {
 	}
 }
 
-// isPorts tells whether a text is a port, or a range of them.
+// isPorts reports whether a text is a port, or a range of them.
 func isPorts(text string) bool {
 	from, to, ranged := strings.Cut(text, "-")
 	if !ranged {

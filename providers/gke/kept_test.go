@@ -82,7 +82,7 @@ func TestNetworksKept(t *testing.T) {
 	}
 	it = w.make(it, w.conf(it.kind, lab(map[string]any{"endpoint": "dns", "authorized_networks": []any{"10.0.0.0/8"}})))
 	pl := w.plan(it, w.conf(it.kind, lab(map[string]any{"endpoint": "dns"})))
-	if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != "Everybody will reach the API server" {
+	if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != "All addresses will reach the API server" {
 		t.Errorf("taking the limits out says %v", pl.Diagnostics)
 	}
 }

@@ -30,13 +30,13 @@ type kind struct {
 	what   string // in messages: Cluster, Node pool
 	limit  time.Duration
 	schema func(ctx context.Context) schema.Schema
-	// unfinished are the values of status of objects that an update goes on with.
+	// unfinished are the values of status that an update continues from.
 	unfinished []string
-	// failed are those of objects that a create has not made well: another is made in
-	// their place.
+	// failed are the values of status of failed creations: these objects are
+	// recreated.
 	failed []string
-	// finishes tells that a create has something to do when the object is there:
-	// after one that was interrupted an update does that.
+	// finishes: creation has steps after the object exists; if interrupted, an
+	// update completes them.
 	finishes bool
 }
 
@@ -45,14 +45,14 @@ type model[M any] interface {
 	*M
 	kind() kind
 	head() head
-	// create makes the object and waits for it. What has the mark is taken over
-	// after a call whose outcome nobody knows. started is called as soon as there
-	// is an object that may be stored.
+	// create makes the object and waits for it. An object with the mark is adopted
+	// after a call without a known result. started is called as soon as there is
+	// an object that may be stored.
 	create(ctx context.Context, j job, mark string, started func()) error
-	// read sets the model to what is there, and tells the mark of that. found is
-	// false where there is nothing. What is declared and means the same stays.
+	// read sets the model to the observed object, and returns its mark. found is
+	// false where there is nothing. Declared forms with the same meaning stay.
 	read(ctx context.Context, j job) (found bool, mark string, err error)
-	// update makes the object what the model says, from what it was.
+	// update changes the object from prior to the model.
 	update(ctx context.Context, j job, prior *M) error
 	remove(ctx context.Context, j job) error
 	// named are the attributes that say which object is imported.
@@ -65,8 +65,8 @@ type model[M any] interface {
 type head struct {
 	id, project, status *types.String
 	timeouts            timeouts.Value
-	// labels are those that are declared, and allLabels those and the provider's; nil
-	// for what has none.
+	// labels are the declared labels, and allLabels these with the provider's labels;
+	// nil for what has none.
 	labels, allLabels *types.Map
 }
 
@@ -76,19 +76,19 @@ type job struct {
 	cloud *cloud.Cloud // of the object's project
 	diags *diag.Diagnostics
 	begun begun // what an earlier apply has left to be finished
-	// config is what a plan was made of, by the arguments' names: a plan alone does not
-	// tell what was left out from what is not known yet.
+	// config has the arguments of the configuration, by name: in a plan, omitted
+	// arguments and unknown ones look the same.
 	config map[string]tftypes.Value
 }
 
-// omitted tells whether the configuration leaves an argument out, so that a plan may
-// say what it will be. One whose value is not known yet is none of those.
+// omitted reports whether the configuration leaves an argument out, so that a plan
+// may choose its value. An unknown argument is not omitted.
 func (j job) omitted(name string) bool {
 	v, ok := j.config[name]
 	return j.config == nil || ok && v.IsNull()
 }
 
-// open tells whether a part of one of these arguments is not known yet.
+// open reports whether a part of one of these arguments is not known yet.
 func (j job) open(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		v, ok := j.config[name]
@@ -122,15 +122,17 @@ func (l *life[M, P]) Metadata(_ context.Context, req resource.MetadataRequest, r
 	resp.TypeName = req.ProviderTypeName + "_" + l.kind().name
 }
 
-// Schema is the kind's, with what all have.
+// Schema returns the kind's schema, with the common attributes.
 func (l *life[M, P]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	k := l.kind()
 	s := k.schema(ctx)
-	s.Attributes["id"] = computed("What it is called in the API.")
+	s.Attributes["id"] = computed("Its name in the API.")
 	s.Attributes["project"] = serversFixed("Project that it is in. Default: that of the provider.")
-	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "How it stands, in the API's word.", PlanModifiers: []planmodifier.String{settles{k}}}
+	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "Its status in the API.", PlanModifiers: []planmodifier.String{settles{k}}}
 	if P(new(M)).head().allLabels != nil {
-		s.Attributes["effective_labels"] = schema.MapAttribute{Computed: true, ElementType: types.StringType, Description: "Labels in Google Cloud: those that are declared here and default_labels of the provider, without Google's own."}
+		s.Attributes["effective_labels"] = schema.MapAttribute{Computed: true, ElementType: types.StringType, Description: "" +
+			"Labels in Google Cloud: the declared labels and default_labels of the provider, without labels that Google " +
+			"sets."}
 	}
 	if s.Blocks == nil {
 		s.Blocks = map[string]schema.Block{}
@@ -146,8 +148,8 @@ func (l *life[M, P]) Configure(_ context.Context, req resource.ConfigureRequest,
 	}
 }
 
-// ValidateConfig lets the kind look at what is declared, which a plan mixes with
-// what is there.
+// ValidateConfig calls the kind's check of the configuration, which in a plan is
+// mixed with observed values.
 func (l *life[M, P]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	if of, ok := any(P(new(M))).(interface {
 		validate(context.Context, tfsdk.Config, *diag.Diagnostics)
@@ -198,8 +200,8 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	}
 }
 
-// replaces refuses to make an object anew that is protected, while all that hangs on
-// it is still there.
+// replaces rejects the replacement of a protected object, before any of its
+// dependents is destroyed.
 func (l *life[M, P]) replaces(ctx context.Context, diags *diag.Diagnostics) {
 	was := providers.CallFrom(ctx).Replaces
 	if was == cty.NilVal || was.IsNull() || !was.Type().HasAttribute("deletion_protection") {
@@ -210,7 +212,7 @@ func (l *life[M, P]) replaces(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// keeps says that an object is protected.
+// keeps rejects the destruction of a protected object.
 func keeps(what string, diags *diag.Diagnostics) {
 	diags.AddAttributeError(path.Root("deletion_protection"), what+" is protected", "deletion_protection is true: set it to false, apply, and destroy or replace it then.")
 }
@@ -274,7 +276,7 @@ func (l *life[M, P]) holding(ctx context.Context, of P, j job) context.Context {
 	return cloud.Holding(ctx, func(ctx context.Context) (bool, error) { return object.isHeld(ctx, j) })
 }
 
-// left tells whether a create that failed has left something; what cannot be seen
+// left reports whether a failed create has left something; what cannot be seen
 // may be there.
 func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
 	now := new(M)
@@ -284,12 +286,13 @@ func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
 	return found || err != nil
 }
 
-// lookTime is how long a create whose outcome nobody knows is looked after.
+// lookTime is how long a create with an unknown result is observed.
 const lookTime = 30 * time.Second
 
-// unsure looks what became of a create that got no answer, or that was cut off. One
-// that happened is kept, and the next apply goes on with it. unseen says that nobody
-// knows whether it did, or will: a call that was cut off may still be on its way.
+// unsure looks what became of a create that got no answer, or that was cut off. An
+// object that exists is kept, and the next apply continues with it. unseen: whether
+// it exists, or will exist, is not known: a call that was cut off may still be on
+// its way.
 func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) (there, unseen bool) {
 	lost := errors.As(err, new(*cloud.UnsureError))
 	if kind := cloud.KindOf(err); !lost && kind != cloud.Ambiguous && kind != cloud.Other {
@@ -313,8 +316,8 @@ func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) (ther
 	return true, false
 }
 
-// storeUnseen stores what was planned of an object that may be there, with the mark by
-// which the next read knows whether it is.
+// storeUnseen stores the planned values of an object that may exist, with the mark for
+// the next read.
 func (l *life[M, P]) storeUnseen(ctx context.Context, planned tfsdk.Plan, resp *resource.CreateResponse) {
 	raw, err := known(planned.Raw)
 	if err != nil {
@@ -365,8 +368,8 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	l.unfinished(ctx, &resp.Diagnostics, "is not changed", err)
 }
 
-// unfinished says why a call did not do all. What only takes longer is kept for
-// the next apply.
+// unfinished returns the reason why a call is incomplete. An operation that
+// only takes longer is kept for the next apply.
 func (l *life[M, P]) unfinished(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
 	var running *cloud.RunningError
 	if errors.As(err, &running) {
@@ -377,12 +380,12 @@ func (l *life[M, P]) unfinished(ctx context.Context, diags *diag.Diagnostics, wh
 	addError(diags, path.Empty(), l.kind().what+" "+what, err)
 }
 
-// store stores what was planned, and what is there of what was not known.
+// store stores the planned values, and observed ones in place of unknown ones.
 func (l *life[M, P]) store(ctx context.Context, plan P, j job, planned tfsdk.Plan, state *tfsdk.State) {
 	j.sizes.forget()
 	found, _, err := plan.read(ctx, j)
 	if err == nil && !found {
-		err = errors.New("it is gone again; somebody else may have deleted it")
+		err = errors.New("it is gone again; it may have been deleted by hand")
 	}
 	if err != nil {
 		addError(j.diags, path.Empty(), l.kind().what+" cannot be read", err)
@@ -429,7 +432,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case err != nil:
 		var e *cloud.Error
 		if errors.As(err, &e) && slices.Contains([]cloud.Kind{cloud.Ambiguous, cloud.Busy}, e.Kind) {
-			resp.Diagnostics.AddWarning(l.kind().what+" cannot be read", sentence(err)+" What the state says is taken for what there is.")
+			resp.Diagnostics.AddWarning(l.kind().what+" cannot be read", sentence(err)+" Stoke uses the recorded values.")
 			return
 		}
 		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
@@ -437,7 +440,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 	default:
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
-		if call.Settling { // nobody saw the end of its create
+		if call.Settling { // the end of its create was not observed
 			resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunCreate)...)
 		}
 	}
@@ -459,7 +462,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 	l.unfinished(ctx, &resp.Diagnostics, "is not deleted", err)
 }
 
-// addError says an error in the words of Google's, where it is one.
+// addError adds an error, in Google's words if it comes from Google.
 func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if err == nil {
 		return

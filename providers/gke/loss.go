@@ -16,16 +16,16 @@ func dataLoss(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Optional: true, Description: description + " Default: false."}
 }
 
-// differing are the names of the arguments that have another value, sorted. What is
-// not known yet may have one.
+// differing are the names of the arguments that have another value, sorted. An
+// unknown value counts as different.
 func differing(is, was map[string]attr.Value) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(is)), func(name string) bool { return is[name].Equal(was[name]) })
 }
 
-// lost says that a plan makes something anew with which data goes: an error, or a
-// warning where that is allowed.
-func lost(j job, what string, why []string, allowed types.Bool, first string) {
-	detail := fmt.Sprintf("The change of %s makes the %s anew, and what is on it is lost.", strings.Join(why, ", "), what)
+// checkDataLoss rejects a plan that recreates an object with data, or warns if that is
+// allowed.
+func checkDataLoss(j job, what string, why []string, allowed types.Bool, first string) {
+	detail := fmt.Sprintf("The change of %s recreates the %s, and its data is lost.", strings.Join(why, ", "), what)
 	at := path.Root("allow_data_loss")
 	if allowed.ValueBool() {
 		j.diags.AddAttributeWarning(at, "Data of the "+what+" is lost", detail)

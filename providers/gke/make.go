@@ -12,7 +12,7 @@ import (
 )
 
 // making is how an object is made whose name is the caller's choice. It is looked
-// for first; one that is there is taken over only if it carries the mark.
+// for first; an existing one is adopted only if it carries the mark.
 type making[T, O any] struct {
 	what   string                            // in messages: "disk"
 	path   string                            // in its API
@@ -44,17 +44,17 @@ func (k making[T, O]) run(ctx context.Context, c *cloud.Cloud, mark string, star
 		}
 	}
 	if k.markOf(there) != mark {
-		return taken(k.what, k.path)
+		return foreignObject(k.what, k.path)
 	}
 	started()
 	return k.ready(ctx)
 }
 
-// state is how an object stands that is waited for.
+// state is the status of an object that stoke waits for.
 type state struct{ status, why string } // why is what the API says of a failure
 
-// until waits for an object whose operation nobody knows. look returns nil where
-// there is none.
+// until waits for an object with an unknown operation. look returns nil for a
+// missing object.
 func until(ctx context.Context, c *cloud.Cloud, what, name, ready string, failed []string, look func(context.Context) (*state, error)) error {
 	return c.Until(ctx, name, func(ctx context.Context) (bool, error) {
 		now, err := look(ctx)
@@ -100,7 +100,7 @@ func relabel(ctx context.Context, c *cloud.Cloud, what string, wanted map[string
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
 		there, err := now(ctx)
 		if err == nil && there == nil {
-			err = fmt.Errorf("the %s is gone; the next plan makes it anew", what)
+			err = fmt.Errorf("the %s is gone; the next plan recreates it", what)
 		}
 		if err != nil {
 			return nil, err

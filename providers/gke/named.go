@@ -34,21 +34,20 @@ func inFull(name, project, collection string) string {
 	return "projects/" + project + "/" + name
 }
 
-// sameThing keeps what the state says where the configuration names the same thing by
-// other words, such as after an import: what is fixed would be made anew for nothing.
+// sameThing keeps the stored text where the configuration names the same thing by
+// other words, such as after an import: otherwise an immutable argument would force a
+// needless replacement.
 type sameThing struct {
 	same func(was, is naming) bool
-	// projects are the arguments that say where it is, of which the first that is given
-	// counts.
+	// projects are the arguments for its project; the first given one counts.
 	projects []string
 }
 
-// naming is what an argument says, and the project of what it names by a part of its
-// path.
+// naming is the text of an argument, and the project for a partial path.
 type naming struct{ text, project string }
 
 func (sameThing) Description(context.Context) string {
-	return "Other words for the same thing are no difference."
+	return "Other words for the same thing are not a difference."
 }
 
 func (s sameThing) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
@@ -72,8 +71,8 @@ func (s sameThing) PlanModifyString(ctx context.Context, req planmodifier.String
 	}
 }
 
-// sameIn is for things that are named by name or in full; one that is named alone is
-// in a collection of the object's project.
+// sameIn is for things that are named by name or in full; a short name is in a
+// collection of the object's project.
 func sameIn(collection string) func(was, is naming) bool {
 	return func(a, b naming) bool {
 		return inFull(a.text, a.project, collection) == inFull(b.text, b.project, collection)
@@ -126,8 +125,8 @@ func placeParts(path string) []string {
 	return append(named, parts[len(parts)-1])
 }
 
-// sameRange is for ranges of addresses, of which the new one may be a size alone,
-// such as /14.
+// sameRange compares ranges of addresses. The new one may be only a size, such as
+// /14.
 func sameRange(was, is naming) bool {
 	return was.text == is.text || strings.HasPrefix(is.text, "/") && strings.HasSuffix(was.text, is.text)
 }

@@ -127,34 +127,40 @@ func (m *poolModel) place(j job) (project, location, cluster string, err error) 
 
 func poolSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, taints, tags, autoscaling and the groups of settings, which are taken away. " +
-			"What makes nodes anew is sent in one call, so that they are made anew once.",
+		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; " +
+			"an argument that is removed from the configuration leaves the pool as it is, except labels, taints, tags, " +
+			"autoscaling and the groups of settings, which are removed. " +
+			"Changes that recreate nodes are sent in one call, so that nodes are recreated once.",
 		Attributes: map[string]schema.Attribute{
-			"cluster":                               named(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
-			"name":                                  requiredName("Its name.", 40),
-			"node_count":                            serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
-			"initial_node_count":                    optionalNumber("Nodes in each zone that a pool with autoscaling is made with. Default: min, or as many as total_min needs. A change has no effect on an existing pool."),
-			"zones":                                 serversSet("Zones of the nodes. A pool with GPUs in a regional cluster has to name them. Default: those of the cluster."),
-			"machine_type":                          servers(`Machine type, such as "n2-standard-8" or "a2-highgpu-1g". Default: e2-medium.`),
-			"disk_type":                             servers("Type of the boot disk."),
-			"disk_size_gb":                          serversNumber("Size of the boot disk, in GiB."),
-			"image_type":                            servers("Image of the nodes, such as COS_CONTAINERD or UBUNTU_CONTAINERD."),
-			"labels":                                nodeLabels(),
-			"taints":                                taintSchema(),
-			"tags":                                  tagSet("Network tags, which firewall rules name."),
-			"resource_labels":                       optionalLabels("Labels of the machines in Google Cloud. Google's own are left alone."),
-			"service_account":                       serversFixed("Service account of the nodes. Default: the project's default one, which many projects have deleted."),
-			"oauth_scopes":                          scopesSchema(),
-			"auto_repair":                           serversFlag("Whether broken nodes are made anew. Flex-start goes without."),
-			"auto_upgrade":                          serversFlag("Whether nodes are upgraded. A cluster with a release channel wants it."),
-			"max_surge":                             serversNumber("Nodes that an upgrade may have too many."),
-			"max_unavailable":                       serversNumber("Nodes that an upgrade may lack."),
-			"max_pods_per_node":                     serversNumberFixed("Largest number of pods on one node."),
-			"pod_range":                             serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's."),
-			"workload_metadata":                     servers("GKE_METADATA, by which pods act as their own service accounts, or GCE_METADATA."),
-			"spot":                                  steppedFlag("Whether the machines are cheap ones that Google may take back."),
-			"flex_start":                            steppedFlag("Whether the machines are waited for, and live seven days at most. It needs autoscaling."),
-			"queued_provisioning":                   serversFlagFixed("Whether nodes come by ProvisioningRequest alone. It needs autoscaling with total_min = 0."),
+			"cluster":            named(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
+			"name":               requiredName("Its name.", 40),
+			"node_count":         serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
+			"initial_node_count": optionalNumber("Nodes in each zone that a pool with autoscaling is made with. Default: min, or as many as total_min needs. A change has no effect on an existing pool."),
+			"zones":              serversSet("Zones of the nodes. A pool with GPUs in a regional cluster has to name them. Default: those of the cluster."),
+			"machine_type":       servers(`Machine type, such as "n2-standard-8" or "a2-highgpu-1g". Default: e2-medium.`),
+			"disk_type":          servers("Type of the boot disk."),
+			"disk_size_gb":       serversNumber("Size of the boot disk, in GiB."),
+			"image_type":         servers("Image of the nodes, such as COS_CONTAINERD or UBUNTU_CONTAINERD."),
+			"labels":             nodeLabels(),
+			"taints":             taintSchema(),
+			"tags":               tagSet("Network tags, which firewall rules name."),
+			"resource_labels":    optionalLabels("Labels of the machines in Google Cloud. Google's own are left alone."),
+			"service_account":    serversFixed("Service account of the nodes. Default: the project's default one, which many projects have deleted."),
+			"oauth_scopes":       scopesSchema(),
+			"auto_repair":        serversFlag("Whether broken nodes are recreated. Flex-start goes without."),
+			"auto_upgrade":       serversFlag("Whether nodes are upgraded. A cluster with a release channel wants it."),
+			"max_surge":          serversNumber("Nodes that an upgrade may have too many."),
+			"max_unavailable":    serversNumber("Nodes that an upgrade may lack."),
+			"max_pods_per_node":  serversNumberFixed("Largest number of pods on one node."),
+			"pod_range":          serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's."),
+			"workload_metadata": servers("GKE_METADATA, so that pods act as their own service " +
+				"accounts, or GCE_METADATA."),
+			"spot": steppedFlag("Whether the machines are cheap, and Google may take " +
+				"them back."),
+			"flex_start": steppedFlag("Whether to wait for the machines, which then live " +
+				"seven days at most. It needs autoscaling."),
+			"queued_provisioning": serversFlagFixed("Whether nodes are only made for a " +
+				"ProvisioningRequest. It needs autoscaling with total_min = 0."),
 			"reservation":                           steppedText("Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME."),
 			"compact_placement":                     serversFlagFixed("Whether the machines stand close to each other, in one zone."),
 			"local_ssd_count":                       serversNumberFixed("Local SSDs that are the pods' ephemeral storage."),
@@ -166,15 +172,19 @@ func poolSchema(context.Context) schema.Schema {
 			"drain":                                 drainSchema(),
 			"blue_green":                            blueGreenSchema(),
 			"exclude_upgrades_until_end_of_support": serversFlag("Whether Google upgrades the nodes only when their version is supported no more: protection for long runs."),
-			"allow_data_loss":                       schema.BoolAttribute{Optional: true, Description: "Whether what lies on local SSDs may be lost, and experiments that run in the cluster be interrupted, when nodes are made anew or the pool goes. Without it such a plan is refused."},
-			"image_streaming":                       serversFlag("Whether containers start before their images are there in full."),
-			"gvnic":                                 serversFlag("Whether nodes have Google's virtual network card."),
-			"fast_socket":                           serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
-			"version":                               schema.StringAttribute{Optional: true, Description: `Least version of the nodes, such as "1.35". Anything newer will do: nothing is ever downgraded. The cluster's control plane has to have it first; the nodes get the control plane's version, or this one if it is given in full, such as "1.35.2-gke.1000".`},
-			"node_version":                          schema.StringAttribute{Computed: true, Description: "Version that the nodes have."},
-			"step_arguments":                        schema.SingleNestedAttribute{Computed: true, Description: "What the step that was taken has in place of the pool's own arguments; null for step 0.", PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()}, Attributes: stepSchema()},
-			"step":                                  schema.Int64Attribute{Computed: true, Description: "Which step was taken: 0 is the pool's own arguments, 1 the first fallback.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
-			"capacity":                              connect.CapacityAttribute("What its nodes have for pods, by a table of machine types less what the kubelet and GKE reserve."),
+			"allow_data_loss": schema.BoolAttribute{Optional: true, Description: "Whether a plan " +
+				"that recreates nodes or deletes the pool may lose data on local SSDs and interrupt experiments in the " +
+				"cluster. Without it such a plan is refused."},
+			"image_streaming": serversFlag("Whether containers start before their images are there in full."),
+			"gvnic":           serversFlag("Whether nodes have Google's virtual network card."),
+			"fast_socket":     serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
+			"version":         schema.StringAttribute{Optional: true, Description: `Least version of the nodes, such as "1.35". Anything newer will do: nothing is ever downgraded. The cluster's control plane has to have it first; the nodes get the control plane's version, or this one if it is given in full, such as "1.35.2-gke.1000".`},
+			"node_version":    schema.StringAttribute{Computed: true, Description: "Version that the nodes have."},
+			"step_arguments": schema.SingleNestedAttribute{Computed: true, Description: "The values of the taken step " +
+				"in place of the pool's own arguments; null for step 0.", PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()}, Attributes: stepSchema()},
+			"step": schema.Int64Attribute{Computed: true, Description: "Which step was taken: 0 is the pool's own arguments, 1 the first fallback.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
+			"capacity": connect.CapacityAttribute("The resources of its nodes for pods, by a table of machine " +
+				"types less the reservations of the kubelet and GKE."),
 		},
 		Blocks: map[string]schema.Block{
 			"autoscaling": scalingSchema(),
@@ -184,7 +194,7 @@ func poolSchema(context.Context) schema.Schema {
 	}
 }
 
-// scopesSchema is an argument of which GKE adds parts.
+// scopesSchema is an argument that GKE adds parts to.
 func scopesSchema() schema.SetAttribute {
 	a := serversSet("Scopes of the nodes' tokens. GKE adds those for logs and monitoring, which are not a difference.")
 	a.PlanModifiers = append(a.PlanModifiers, sameScopes{}, setplanmodifier.RequiresReplace())
@@ -195,7 +205,8 @@ func taintSchema() schema.Attribute {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{Required: true, Description: description}
 	}
-	return schema.ListNestedAttribute{Optional: true, Description: "Taints of the nodes. Those that GKE sets by itself, such as nvidia.com/gpu, are left alone.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+	return schema.ListNestedAttribute{Optional: true, Description: "Taints of the nodes. Taints that GKE sets by " +
+		"itself, such as nvidia.com/gpu, are ignored.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"key": text("Key."), "value": text("Value."), "effect": text("NO_SCHEDULE, PREFER_NO_SCHEDULE, or NO_EXECUTE."),
 	}}}
 }
@@ -238,7 +249,7 @@ func acceleratorSchema() schema.Block {
 	}
 }
 
-// named is that of model: PROJECT/LOCATION/CLUSTER/NAME, LOCATION/CLUSTER/NAME,
+// named implements model: PROJECT/LOCATION/CLUSTER/NAME, LOCATION/CLUSTER/NAME,
 // or the path.
 func (m *poolModel) named(j job, id string) (map[string]string, error) {
 	cluster, name := id, ""
@@ -250,7 +261,8 @@ func (m *poolModel) named(j job, id string) (map[string]string, error) {
 		return nil, fmt.Errorf("%q names no node pool: give PROJECT/LOCATION/CLUSTER/NAME, or LOCATION/CLUSTER/NAME", id)
 	}
 	if name == bootstrap {
-		return nil, fmt.Errorf("%s is the pool that a cluster is made with, which goes once another one runs: it is not managed by itself", bootstrap)
+		return nil, fmt.Errorf("%s is the first pool of its cluster, which is removed once another one runs: it is "+
+			"not managed by itself", bootstrap)
 	}
 	cluster = fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of)
 	if declared := m.Cluster.ValueString(); declared != "" && samePlace(naming{declared, j.cloud.Project}, naming{cluster, project}) {

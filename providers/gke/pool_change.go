@@ -12,9 +12,9 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// update is that of model. What an apply left unfinished is finished first: a
-// pool that is in error after a create is made anew. One that has been whole keeps
-// what it got: it may be full of work.
+// update is that of model. It completes an unfinished apply first: a pool in error
+// after its creation is recreated. A pool that has been complete once keeps its
+// nodes: they may be full of work.
 func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	where, j, err := m.at(j)
 	if err != nil {
@@ -28,7 +28,7 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	case err != nil:
 		return err
 	case now == nil:
-		return errors.New("the node pool is gone; the next plan makes it anew")
+		return errors.New("the node pool is gone; the next plan recreates it")
 	case failed(now) != nil && j.begun == begunCreate:
 		return m.resume(ctx, j, where, now)
 	}
@@ -37,8 +37,8 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 			return err
 		}
 	}
-	// The step that the pool runs by is the one that was taken then: another
-	// fallback is for other creates.
+	// The pool keeps the step of its creation: another fallback is for other
+	// creates.
 	taken := prior.taken()
 	if taken == nil {
 		taken = m.taken() // of one that was imported
@@ -61,8 +61,8 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	return nil
 }
 
-// resume goes on with a create that ended badly when nobody was there: by the next
-// step of the fallback, where machines were lacking, and by all of them otherwise.
+// resume continues a create that failed after its apply had ended: with the next
+// step of the fallback if machines were lacking, otherwise with all of them.
 func (m *poolModel) resume(ctx context.Context, j job, where at, now *containerpb.NodePool) error {
 	mark, n := now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now)
 	if scarce(failed(now)) && n < len(m.steps()) {
@@ -89,8 +89,8 @@ func (m *poolModel) follows(ctx context.Context, j job, where at) error {
 	return nil
 }
 
-// change makes the one call of a group, and waits. One whose answer was lost is
-// not made again before it was looked what became of it: each may make all nodes anew.
+// change makes the one call of a group, and waits. If its answer is lost, it is not
+// repeated before the result was observed: each may recreate all nodes.
 func (m *poolModel) change(ctx context.Context, j job, where at, group string, prior *poolModel, now *containerpb.NodePool) error {
 	what := "changing " + group + " of the node pool " + m.Name.ValueString()
 	op, happened, err := cloud.Make(ctx, j.cloud, func(ctx context.Context) (*containerpb.Operation, error) {
@@ -111,13 +111,13 @@ func (m *poolModel) change(ctx context.Context, j job, where at, group string, p
 	return j.cloud.Wait(ctx, op, what)
 }
 
-// matches tells whether a pool has what the call of a group was to change.
+// matches reports whether a pool has the values of a group's call.
 func (m *poolModel) matches(ctx context.Context, j job, p *containerpb.NodePool, group string, prior *poolModel) (bool, error) {
 	is := *m
 	groups := []func(*poolModel) *types.Object{
 		func(m *poolModel) *types.Object { return &m.Kubelet }, func(m *poolModel) *types.Object { return &m.Linux },
 		func(m *poolModel) *types.Object { return &m.Drain }, func(m *poolModel) *types.Object { return &m.BlueGreen }}
-	for _, of := range groups { // of what is taken out, what was there is looked for
+	for _, of := range groups { // for removed arguments, look for the prior values
 		if of(m).IsNull() {
 			*of(&is) = *of(prior)
 		}

@@ -21,7 +21,7 @@ import (
 func (m *poolModel) checkSettings(j job) {
 	wrong := func(at path.Path, v types.String, all ...string) {
 		if s := v.ValueString(); s != "" && !slices.Contains(all, s) {
-			j.diags.AddAttributeError(at, "Unknown value", fmt.Sprintf("%q is none: give one of %s.", s, strings.Join(all, ", ")))
+			j.diags.AddAttributeError(at, "Unknown value", fmt.Sprintf("%q is not valid: give one of %s.", s, strings.Join(all, ", ")))
 		}
 	}
 	lasts := func(at path.Path, v types.String) {
@@ -29,7 +29,7 @@ func (m *poolModel) checkSettings(j job) {
 			return
 		}
 		if d, err := time.ParseDuration(v.ValueString()); err != nil || d <= 0 {
-			j.diags.AddAttributeError(at, "Invalid duration", fmt.Sprintf("%q is no duration such as 30m or 24h.", v.ValueString()))
+			j.diags.AddAttributeError(at, "Invalid duration", fmt.Sprintf("%q is not a duration such as 30m or 24h.", v.ValueString()))
 		}
 	}
 	lasts(path.Root("max_run_duration"), m.MaxRun)
@@ -57,7 +57,8 @@ func (m *poolModel) checkSettings(j job) {
 		j.diags.AddAttributeError(path.Root("fast_socket"), "Fast socket without gVNIC", "Set gvnic = true.")
 	}
 	if m.MaxSurge.ValueInt64() == 0 && m.MaxUnavailable.ValueInt64() == 0 && given(m.MaxSurge) && given(m.MaxUnavailable) && m.BlueGreen.IsNull() && !(j.omitted("max_surge") && j.omitted("max_unavailable")) {
-		j.diags.AddAttributeError(path.Root("max_surge"), "Upgrades without a node", "Give max_surge or max_unavailable: with neither no node can be made anew.")
+		j.diags.AddAttributeError(path.Root("max_surge"), "Upgrades without a node", "Give max_surge or "+
+			"max_unavailable: with neither no node can be recreated.")
 	}
 	m.checkBlueGreen(j, lasts)
 }
@@ -150,8 +151,8 @@ var poolFixed = map[string]func(*poolModel) attr.Value{
 	"secondary_boot_disks": func(m *poolModel) attr.Value { return m.BootDisks },
 }
 
-// checkLoss refuses to make nodes anew whose local SSDs hold data, unless that is
-// allowed: nothing brings it back.
+// checkLoss rejects a plan that recreates nodes with data on local SSDs, unless
+// that is allowed: the data cannot be restored.
 func (m *poolModel) checkLoss(j job, prior *poolModel) {
 	if prior.LocalSSDs.ValueInt64()+prior.RawSSDs.ValueInt64() == 0 {
 		return
@@ -173,7 +174,7 @@ func (m *poolModel) checkLoss(j job, prior *poolModel) {
 	if len(why) == 0 {
 		return
 	}
-	detail := fmt.Sprintf("The change of %s makes the nodes of this pool anew, and what lies on their local SSDs is lost.", strings.Join(why, ", "))
+	detail := fmt.Sprintf("The change of %s recreates the nodes of this pool, and data on their local SSDs is lost.", strings.Join(why, ", "))
 	if m.AllowDataLoss.ValueBool() {
 		j.diags.AddAttributeWarning(path.Root("allow_data_loss"), "Data on local SSDs is lost", detail)
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// wanted is the pool as it is asked for.
+// wanted renders the request for the pool.
 func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 	labels := j.cloud.Marked(texts(m.ResourceLabels), mark)
 	if n > 0 {
@@ -51,14 +51,14 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 		config.FastSocket = &containerpb.FastSocket{Enabled: m.FastSocket.ValueBool()}
 	}
 	p := &containerpb.NodePool{Name: m.Name.ValueString(), Config: config, Locations: list(m.Zones)}
-	if v := m.Version.ValueString(); strings.Contains(v, wholeVersion) { // otherwise that of the control plane
+	if v := m.Version.ValueString(); strings.Contains(v, wholeVersion) { // otherwise the version of the control plane
 		p.Version = v
 	}
 	m.policies(p)
 	return p
 }
 
-// policies are what is beside the nodes' configuration.
+// policies sets the parts of the pool other than the nodes' configuration.
 func (m *poolModel) policies(p *containerpb.NodePool) {
 	if given(m.Autoscaling) {
 		p.Autoscaling = m.scaling().wanted()
@@ -90,7 +90,8 @@ func (m *poolModel) policies(p *containerpb.NodePool) {
 	}
 }
 
-// settings are those in groups, and what nodes are made with alone.
+// settings sets the grouped settings, and arguments that only count at
+// creation.
 func (m *poolModel) settings(config *containerpb.NodeConfig) {
 	if given(m.Kubelet) {
 		config.KubeletConfig = m.kubelet()
@@ -165,8 +166,8 @@ func (m *poolModel) accelerators() []*containerpb.AcceleratorConfig {
 	return []*containerpb.AcceleratorConfig{out}
 }
 
-// taints are those declared, and of those that are there the ones that GKE set
-// itself: whoever sends taints replaces all.
+// taints returns the declared taints and the existing taints of GKE: a request
+// replaces all.
 func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTaint {
 	var all []*containerpb.NodeTaint
 	for _, t := range elementsOf[taintModel](m.Taints) {
@@ -180,8 +181,8 @@ func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTa
 	return all
 }
 
-// gkes tells whether a taint is one that GKE sets by itself: for GPUs and TPUs, for
-// queued pools, and where images for other machines would not run, such as on Arm
+// gkes reports whether GKE sets a taint by itself: for GPUs and TPUs, for queued
+// pools, and where images for other machines would not run, such as on Arm
 // (hashicorp/terraform-provider-google#13308).
 func gkes(t *containerpb.NodeTaint) bool {
 	switch t.GetKey() {

@@ -13,7 +13,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// unattachable says why an N1 machine cannot have these GPUs; "" where it can.
+// unattachable returns the reason why an N1 machine cannot have these GPUs; ""
+// where it can.
 func unattachable(name string, cpus int64, a *acceleratorModel) string {
 	kind, count := a.Type.ValueString(), a.Count.ValueInt64()
 	counts, ok := catalogue.Attached[kind]

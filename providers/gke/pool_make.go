@@ -17,7 +17,7 @@ type at struct {
 	cluster, pool, location string // paths of the API
 }
 
-// at also makes a pool's calls those of its cluster's project.
+// at also sets the project of a pool's calls to its cluster's project.
 func (m *poolModel) at(j job) (at, job, error) {
 	project, location, cluster, err := m.place(j)
 	parent := fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, cluster)
@@ -58,13 +58,13 @@ func (m *poolModel) create(ctx context.Context, j job, mark string, started func
 	if err != nil {
 		return err
 	}
-	if there.GetStatus() == containerpb.NodePool_STOPPING { // somebody destroys one of this name
+	if there.GetStatus() == containerpb.NodePool_STOPPING { // another client deletes one of this name
 		if there, err = gonePool(ctx, j.cloud, where); err != nil {
 			return err
 		}
 	}
 	if there != nil && there.GetConfig().GetResourceLabels()[cloud.Mark] != mark {
-		return taken("node pool", where.pool)
+		return foreignObject("node pool", where.pool)
 	}
 	if there == nil && m.Version.ValueString() != "" {
 		if err := m.follows(ctx, j, where); err != nil {
@@ -94,7 +94,7 @@ func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerp
 	}
 }
 
-// scarce tells whether a create ended for want of machines or of quota.
+// scarce reports whether a create ended because of missing machines or quota.
 func scarce(err error) bool {
 	kind := cloud.KindOf(err)
 	return kind == cloud.StockOut || kind == cloud.Quota
@@ -130,7 +130,7 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 	case err != nil:
 		return err
 	case found && there.GetConfig().GetResourceLabels()[cloud.Mark] != mark:
-		return taken("node pool", where.pool)
+		return foreignObject("node pool", where.pool)
 	case found:
 		return m.try(ctx, j, where, there, mark, n, started)
 	}
@@ -138,8 +138,8 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 	return c.Wait(ctx, op, what)
 }
 
-// setBeginning sets the number of nodes that a pool is made with. Of a pool that names no zones it depends on those
-// of the cluster.
+// setBeginning sets the number of nodes that a pool is made with. For a pool without zones it
+// depends on the zones of the cluster.
 func setBeginning(ctx context.Context, m *poolModel, c *cloud.Cloud, where at, wanted *containerpb.NodePool) error {
 	zones := len(wanted.GetLocations())
 	if s := m.scaling(); zones == 0 && s != nil && s.TotalMin.ValueInt64() > 0 {
@@ -173,7 +173,7 @@ func failed(p *containerpb.NodePool) error {
 }
 
 // relieve takes the pool away that the cluster was made with, once another one
-// runs pods without taints. That it cannot is no fault of the pool at hand.
+// runs pods without taints. A failure is not reported as an error of this pool.
 func (m *poolModel) relieve(ctx context.Context, j job, where at) {
 	if err := m.takeAway(ctx, j, where); err != nil {
 		addWarning(j, "The cluster's first node pool is still there", fmt.Errorf("the next change of a node pool takes it away: %w", err))
@@ -195,8 +195,9 @@ func (m *poolModel) takeAway(ctx context.Context, j job, where at) error {
 	return deletePool(ctx, c, where, "deleting the cluster's first node pool")
 }
 
-// general tells whether any pod may run in a pool, at any time: Google wants one
-// without flex-start in every cluster, whose nodes go after days.
+// general reports whether any pod may run in a pool, at any time: Google wants a
+// pool without flex-start in every cluster, as flex-start nodes are deleted
+// after days.
 func general(p *containerpb.NodePool) bool {
 	s := p.GetStatus()
 	peopled := p.GetInitialNodeCount() > 0 || p.GetAutoscaling().GetEnabled()
@@ -206,7 +207,7 @@ func general(p *containerpb.NodePool) bool {
 	})
 }
 
-// deletePool deletes a pool and waits; one that is not there is as good.
+// deletePool deletes a pool and waits; a missing one is fine.
 func deletePool(ctx context.Context, c *cloud.Cloud, where at, what string) error {
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.DeleteNodePool(ctx, &containerpb.DeleteNodePoolRequest{Name: where.pool})
@@ -226,8 +227,8 @@ func deletePool(ctx context.Context, c *cloud.Cloud, where at, what string) erro
 	return err
 }
 
-// gonePool waits until a pool that is being deleted is no more. One that is there
-// and not being deleted is returned.
+// gonePool waits until a pool that is being deleted no longer exists. A pool that
+// is not being deleted is returned.
 func gonePool(ctx context.Context, c *cloud.Cloud, where at) (there *containerpb.NodePool, err error) {
 	err = c.Until(ctx, "deleting "+last(where.pool), func(ctx context.Context) (bool, error) {
 		cloud.Say(ctx, -1, "waiting until the node pool %s is deleted", last(where.pool))

@@ -22,8 +22,8 @@ func stepOf(p *containerpb.NodePool) int {
 	return n
 }
 
-// read is that of model. What a step of the fallback chose in place of an argument
-// is no difference of the argument.
+// read is that of model. A value that a step of the fallback chose for an argument
+// is not a difference.
 func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	where, j, err := m.at(j)
 	if err != nil {
@@ -106,7 +106,7 @@ func locationsOf(m *poolModel, j job, p *containerpb.NodePool) []string {
 	return append([]string{}, zones...)
 }
 
-// imageType keeps the case in which it was declared: the API answers in capitals.
+// imageType keeps the declared case: the API answers in capitals.
 func imageType(was types.String, now string) types.String {
 	if now != "" && strings.EqualFold(was.ValueString(), now) {
 		return was
@@ -114,7 +114,7 @@ func imageType(was types.String, now string) types.String {
 	return textOrNull(now)
 }
 
-// readTaints keeps the order in which taints were declared, which means nothing.
+// readTaints keeps the declared order of taints, which means nothing.
 func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
 	taints := []taintModel{}
 	for _, t := range there {
@@ -174,8 +174,8 @@ func scopes(was types.Set, n *containerpb.NodeConfig) types.Set {
 	return setOf(now)
 }
 
-// sameScopes keeps the scopes of an imported pool where the configuration names all but those that GKE adds:
-// another set replaces the pool.
+// sameScopes keeps the scopes of an imported pool where the configuration names all except the
+// scopes that GKE adds: another set replaces the pool.
 type sameScopes struct{}
 
 func (sameScopes) Description(context.Context) string {
@@ -242,7 +242,7 @@ func (m *poolModel) readPolicies(p *containerpb.NodePool, imported bool) {
 	m.Autoscaling = blockOf(scalingSchema(), out)
 }
 
-// addWarning says what could not be read beside the object itself.
+// addWarning reports a failure to read something other than the object itself.
 func addWarning(j job, summary string, err error) { j.diags.AddWarning(summary, sentence(err)) }
 
 func taintType() attr.Type { return taintSchema().(schema.ListNestedAttribute).NestedObject.Type() }

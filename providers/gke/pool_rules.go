@@ -17,8 +17,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
-// check is that of model: what the API would refuse after minutes, and what would
-// cost money without being of use, is refused by the plan.
+// check implements model: the plan rejects values that the API would reject after
+// minutes, or that cost money without any use.
 func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 	m.checkPlace(j)
 	if prior != nil {
@@ -44,13 +44,14 @@ func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 	if prior != nil {
 		m.checkLoss(j, prior)
 	}
-	if m.Status.IsUnknown() { // its create goes on, perhaps by another step
+	if m.Status.IsUnknown() { // its create continues, perhaps with another step
 		m.Step, m.Taken = types.Int64Unknown(), types.ObjectUnknown(stepTypes())
 	}
 	m.forecast(ctx, j, prior)
 }
 
-// checkPlace finds the project of the pool, which is its cluster's.
+// checkPlace finds the project of the pool, which is the project of its
+// cluster.
 func (m *poolModel) checkPlace(j job) {
 	if m.Cluster.IsUnknown() {
 		return
@@ -75,7 +76,7 @@ func (m *poolModel) checkVersion(ctx context.Context, prior *poolModel) {
 	}
 }
 
-// validate refuses a size beside autoscaling, and the first pool's name.
+// validate rejects a size together with autoscaling, and the first pool's name.
 func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) {
 	var size types.Int64
 	var scaling types.Object
@@ -93,7 +94,8 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 		diags.AddAttributeError(path.Root("node_count"), "Size and autoscaling at once", "Leave node_count out.")
 	}
 	if name.ValueString() == bootstrap {
-		diags.AddAttributeError(path.Root("name"), "Name is taken", fmt.Sprintf("%q is the pool that a cluster is made with, which goes once another one runs. Take another name.", bootstrap))
+		diags.AddAttributeError(path.Root("name"), "Name is taken", fmt.Sprintf("%q is the first pool of a cluster, "+
+			"which is removed once another one runs. Take another name.", bootstrap))
 	}
 }
 
@@ -108,7 +110,8 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	case n > 0:
 		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It runs by step %d of its fallback. Where there is capacity again, go back with: stoke apply -replace='%s'", n, call.Address)})
 	case len(m.steps()) > 0 && strings.HasSuffix(prior.Status.ValueString(), "ERROR"):
-		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It is %s: some of its nodes may be missing. It keeps those that it has; to make it anew by the first step that has capacity: stoke apply -replace='%s'", prior.Status.ValueString(), call.Address)})
+		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It is %s: some of its nodes may be missing. "+
+			"It keeps its present ones; to recreate it by the first step that has capacity: stoke apply -replace='%s'", prior.Status.ValueString(), call.Address)})
 	}
 	if j.open("cluster", "name", "machine_type", "disk_size_gb", "labels", "taints", "zones", "node_count", "autoscaling", "accelerator", "max_pods_per_node", "fallback") || !all {
 		m.Capacity = types.ObjectUnknown(planned.AttributeTypes(ctx))
@@ -122,7 +125,7 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 		}
 	}
 	m.Capacity = planned
-	for n := range m.steps() { // nobody knows yet which step it will be
+	for n := range m.steps() { // the step is not known yet
 		step := m.step(n + 1)
 		there, _ := step.nodeZones(ctx, j)
 		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, there, nil)) {
@@ -134,9 +137,9 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	}
 }
 
-// nodeZones are the zones of the nodes, as far as they are known: those of the cluster
-// where the pool names none. all is false where there may be more: a cluster that does not exist yet
-// has its own zone, and may have others.
+// nodeZones returns the zones of the nodes, as far as they are known: the zones of the cluster if
+// the pool names none. all is false where there may be more: a cluster that does not exist yet has
+// its own zone, and may have others.
 func (m *poolModel) nodeZones(ctx context.Context, j job) (zones []string, all bool) {
 	if zones := list(m.Zones); zones != nil || j.open("zones", "cluster") {
 		return zones, zones != nil
@@ -176,8 +179,8 @@ func beginningOf(m *poolModel, zones int64) (n int64, known bool) {
 	return n, !s.TotalMin.IsUnknown()
 }
 
-// checkFallback refuses a fallback that never acts: a pool without nodes is made wherever there are no
-// machines.
+// checkFallback rejects a fallback that never acts: creating a pool without nodes succeeds without
+// any machines.
 func checkFallback(m *poolModel, j job) {
 	if n, known := beginningOf(m, 1); len(m.steps()) > 0 && !m.Autoscaling.IsNull() && known && n == 0 {
 		j.diags.AddAttributeError(path.Root("fallback"), "Fallback of a pool without nodes",
@@ -207,7 +210,7 @@ func checkRefused(m, prior *poolModel, j job) {
 func (m *poolModel) checkWords(j job) {
 	oneOf := func(at path.Path, v types.String, all map[string]int32) {
 		if s := v.ValueString(); s != "" && !slices.Contains(enumNames(all), s) {
-			j.diags.AddAttributeError(at, "Unknown value", fmt.Sprintf("%q is none: give one of %s.", s, strings.Join(enumNames(all), ", ")))
+			j.diags.AddAttributeError(at, "Unknown value", fmt.Sprintf("%q is not valid: give one of %s.", s, strings.Join(enumNames(all), ", ")))
 		}
 	}
 	oneOf(path.Root("workload_metadata"), m.WorkloadMetadata, containerpb.WorkloadMetadataConfig_Mode_value)
@@ -257,7 +260,8 @@ func (m *poolModel) checkStep(ctx context.Context, j job, at path.Path, prior *p
 	case flex && m.Autoscaling.IsNull():
 		refuse("flex_start", "Flex-start without autoscaling", "Declare autoscaling, and leave node_count out.")
 	case flex && m.AutoRepair.ValueBool() && !j.omitted("auto_repair"): // left out, it is what the step that was taken has
-		refuse("flex_start", "Flex-start with repairs", "Leave auto_repair out: such machines are never made anew, and others of this pool are.")
+		refuse("flex_start", "Flex-start with repairs", "Leave auto_repair out: such machines are never recreated, "+
+			"and others of this pool are.")
 	case (flex || queued) && len(at.Steps()) == 0 && !(j.omitted("max_surge") && j.omitted("max_unavailable") && m.BlueGreen.IsNull()):
 		refuse(map[bool]string{true: "flex_start", false: "queued_provisioning"}[flex], "Upgrades are not for such nodes", "Leave max_surge, max_unavailable and blue_green out: nodes of this kind are replaced as their work ends.")
 	case queued && spot:
@@ -289,7 +293,7 @@ func (m *poolModel) checkStep(ctx context.Context, j job, at path.Path, prior *p
 // https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 const mostFlex = 7 * 24 * time.Hour
 
-// regional tells whether the pool's cluster is one of a region.
+// regional reports whether the pool's cluster is in a region.
 func (m *poolModel) regional(j job) bool {
 	_, location, _, err := m.place(j)
 	return err == nil && !isZone(location) && !m.Cluster.IsUnknown()
@@ -302,9 +306,11 @@ func (m *poolModel) checkGPUs(j job, kind catalogue.Machine, ok bool, refuse fun
 	case m.MachineType.IsUnknown() || m.Accelerator.IsUnknown() || !ok || a != nil && (a.Type.IsUnknown() || a.Count.IsUnknown()):
 		return
 	case kind.GPU != "" && a == nil:
-		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.GPUs, kind.GPU, kind.GPU, kind.GPUs))
+		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s always has %d × %s: declare accelerator { "+
+			"type = %q, count = %d }.", name, kind.GPUs, kind.GPU, kind.GPU, kind.GPUs))
 	case kind.GPU != "" && (a.Type.ValueString() != kind.GPU || a.Count.ValueInt64() != kind.GPUs):
-		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.GPUs, kind.GPU, a.Count.ValueInt64(), a.Type.ValueString()))
+		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s always has %d × %s, and accelerator says %d "+
+			"× %s.", name, kind.GPUs, kind.GPU, a.Count.ValueInt64(), a.Type.ValueString()))
 	case kind.GPU == "" && a != nil && !strings.HasPrefix(name, "n1-"):
 		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3, a4, a4x, g2 and g4 ones; %s has none.", either(name, catalogue.Default)))
 	case kind.GPU == "" && a != nil && unattachable(name, kind.CPUs, a) != "":

@@ -16,10 +16,10 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 )
 
-// Of settings in groups, what is declared is compared and the rest is Google's; a
-// group that is taken out goes back to Google's choice.
+// Grouped settings are compared where they are declared, and otherwise left to
+// Google; a removed group returns to Google's choice.
 
-// kubeletModel is what the kubelet of each node is told.
+// kubeletModel has the settings of the kubelet of each node.
 type kubeletModel struct {
 	CPUManager     types.String `tfsdk:"cpu_manager_policy"`
 	CFSQuota       types.Bool   `tfsdk:"cpu_cfs_quota"`
@@ -35,7 +35,7 @@ type kubeletModel struct {
 	SingleOOMKills types.Bool   `tfsdk:"single_process_oom_kill"`
 }
 
-// linuxModel is what the kernel of each node is told.
+// linuxModel has the settings of the kernel of each node.
 type linuxModel struct {
 	Sysctls  types.Map    `tfsdk:"sysctls"`
 	Cgroup   types.String `tfsdk:"cgroup_mode"`
@@ -44,14 +44,14 @@ type linuxModel struct {
 	HugeAuto types.String `tfsdk:"transparent_hugepage"`
 }
 
-// drainModel is how nodes are emptied before they are made anew.
+// drainModel is how nodes are drained before they are recreated.
 type drainModel struct {
 	PDB     types.String `tfsdk:"pdb_timeout"`
 	Grace   types.String `tfsdk:"grace_termination"`
 	Respect types.Bool   `tfsdk:"respect_pdb_on_deletion"`
 }
 
-// blueGreenModel is an upgrade by which all nodes are there twice for a while.
+// blueGreenModel is an upgrade that doubles all nodes for a while.
 type blueGreenModel struct {
 	Percentage types.Float64 `tfsdk:"batch_percentage"`
 	Count      types.Int64   `tfsdk:"batch_node_count"`
@@ -78,24 +78,26 @@ func optionalFlag(description string) schema.Attribute {
 }
 
 func kubeletSchema() schema.Attribute {
-	return schema.SingleNestedAttribute{Optional: true, Description: "Settings of the kubelet. A change makes the nodes anew.", Attributes: map[string]schema.Attribute{
-		"cpu_manager_policy":       optionalText("none, or static, by which pods of whole processors have them for themselves."),
+	return schema.SingleNestedAttribute{Optional: true, Description: "Settings of the kubelet. A change recreates " +
+		"the nodes.", Attributes: map[string]schema.Attribute{
+		"cpu_manager_policy":       optionalText("none, or static, which gives pods of whole processors exclusive ones."),
 		"cpu_cfs_quota":            optionalFlag("Whether limits of processors are kept."),
 		"cpu_cfs_quota_period":     optionalText(`Over which time they are kept, such as "100ms".`),
 		"pod_pids_limit":           optionalNumber("Most processes of a pod."),
 		"topology_manager_policy":  optionalText("none, restricted, best-effort, or single-numa-node, which keeps a pod's GPUs and processors together."),
 		"memory_manager_policy":    optionalText("none or static."),
-		"insecure_readonly_port":   optionalFlag("Whether the port 10255 answers everybody."),
+		"insecure_readonly_port":   optionalFlag("Whether the port 10255 answers all clients."),
 		"container_log_max_size":   optionalText(`Size at which a log is rotated, such as "10Mi".`),
 		"container_log_max_files":  optionalNumber("Logs that are kept of a container."),
 		"max_parallel_image_pulls": optionalNumber("Images that are pulled at the same time."),
 		"allowed_unsafe_sysctls":   optionalSet(`Sysctls that pods may set, such as "kernel.shm*".`),
-		"single_process_oom_kill":  optionalFlag("Whether a lack of memory ends one process alone, and not the container."),
+		"single_process_oom_kill":  optionalFlag("Whether a lack of memory ends only one process, and not the container."),
 	}}
 }
 
 func linuxSchema() schema.Attribute {
-	return schema.SingleNestedAttribute{Optional: true, Description: "Settings of the kernel. A change makes the nodes anew.", Attributes: map[string]schema.Attribute{
+	return schema.SingleNestedAttribute{Optional: true, Description: "Settings of the kernel. A change recreates " +
+		"the nodes.", Attributes: map[string]schema.Attribute{
 		"sysctls":              optionalMap(`Sysctls of the nodes, such as "net.core.rmem_max".`),
 		"cgroup_mode":          optionalText("CGROUP_MODE_V1 or CGROUP_MODE_V2."),
 		"hugepages_2m":         optionalNumber("Huge pages of 2 MiB."),
@@ -142,7 +144,7 @@ func optionalBool(was types.Bool, is, imported bool) types.Bool {
 	return optional(was, types.BoolNull(), types.BoolValue(is), !is, imported)
 }
 
-// lasting keeps the way in which a duration was declared.
+// lasting keeps the declared form of a duration.
 func lasting(was types.String, is *durationpb.Duration, imported bool) types.String {
 	if d, err := time.ParseDuration(was.ValueString()); err == nil && d == is.AsDuration() {
 		return was
@@ -178,8 +180,8 @@ func object[T any](a schema.Attribute, was types.Object, now T, said bool) types
 	return connect.MustConvert(types.ObjectValueFrom(context.Background(), typesOf(a), now))
 }
 
-// kubelet is what UpdateNodePool and CreateNodePool are told; an empty one takes
-// back what was set.
+// kubelet renders the settings for UpdateNodePool and CreateNodePool; an empty
+// one removes former settings.
 func (m *poolModel) kubelet() *containerpb.NodeKubeletConfig {
 	k := objectOf[kubeletModel](m.Kubelet)
 	out := &containerpb.NodeKubeletConfig{}
@@ -230,7 +232,8 @@ func (m *poolModel) readKubelet(k *containerpb.NodeKubeletConfig, imported bool)
 	m.Kubelet = object(kubeletSchema(), m.Kubelet, now, now.said())
 }
 
-// said tells whether an import has found a setting that is not Google's choice.
+// said reports whether an import has found a setting that differs from Google's
+// choice.
 func (k kubeletModel) said() bool {
 	return slices.ContainsFunc([]attr.Value{k.CPUManager, k.CFSPeriod, k.CFSQuota, k.PIDs, k.Topology, k.Memory, k.ReadOnlyPort, k.LogMaxSize, k.LogMaxFiles, k.ParallelPulls, k.SingleOOMKills, k.UnsafeSysctls}, given)
 }
@@ -292,7 +295,7 @@ func (m *poolModel) readDrain(d *containerpb.NodePool_NodeDrainConfig, imported 
 	m.Drain = object(drainSchema(), m.Drain, now, slices.ContainsFunc([]attr.Value{now.PDB, now.Grace, now.Respect}, given))
 }
 
-// upgrade is how nodes are made anew: blue and green, or a few at a time.
+// upgrade returns how nodes are recreated: blue and green, or a few at a time.
 func (m *poolModel) upgrade() *containerpb.NodePool_UpgradeSettings {
 	b := objectOf[blueGreenModel](m.BlueGreen)
 	if b == nil {

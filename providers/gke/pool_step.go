@@ -44,7 +44,8 @@ func stepTypes() map[string]attr.Type {
 }
 
 func fallbackSchema() schema.Block {
-	return schema.ListNestedBlock{Description: "What to try, in this order, when making the pool ends in a stock-out or a missing quota. A pool that is there never leaves its step.", NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+	return schema.ListNestedBlock{Description: "Steps to try, in this order, when making the pool ends in a " +
+		"stock-out or a missing quota. A pool that is there never leaves its step.", NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
 		"zones":        optionalSet("Other zones."),
 		"machine_type": optionalText("Another machine type."),
 		"reservation":  optionalText(`Another reservation; "" is none.`),
@@ -117,8 +118,8 @@ func (m *poolModel) as(f *fallbackModel) *poolModel {
 // they are whatever becomes of the declared fallback; nil for step 0.
 func (m *poolModel) taken() *fallbackModel { return objectOf[fallbackModel](m.Taken) }
 
-// record notes which step made the pool. An object that was recorded before keeps
-// what it says: the declared fallback may be another one by now.
+// record notes which step made the pool. The recorded values of an existing pool
+// are kept: the declared fallback may have changed.
 func (m *poolModel) record(n int) {
 	was, all := m.Step.ValueInt64(), m.steps()
 	m.Step = types.Int64Value(int64(n))
@@ -172,8 +173,8 @@ func (m *poolModel) adopt(ctx context.Context, j job, prior *poolModel) {
 	providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It was made by step %d of its fallback, which is recorded; its nodes stay as they are.", prior.Step.ValueInt64())})
 }
 
-// replacing tells whether another value of an argument makes another pool: not of one
-// that was imported, and whose step has another value in its place.
+// replacing reports whether a change of an argument replaces the pool. For an
+// imported pool it does not, if the pool's step sets that argument.
 func replacing(ctx context.Context, state tfsdk.State, plan tfsdk.Plan, at path.Path, diags *diag.Diagnostics) bool {
 	var prior, declared poolModel
 	diags.Append(state.Get(ctx, &prior)...)

@@ -9,10 +9,10 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// poolRow says which call brings a change of an attribute about. Rows of one group
-// are one call: what makes nodes anew goes together, so that it happens once, and
-// the locations go alone, because together with anything else they skip the nodes
-// that are there.
+// poolRow has the call that applies a change of an attribute. Rows of one group
+// are one call: changes that recreate nodes go together, so that this happens
+// once. The locations are a call of their own, because together with other
+// changes GKE skips the existing nodes.
 type poolRow struct {
 	attribute, call, group, field string
 	of                            func(*poolModel) attr.Value

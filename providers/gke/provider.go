@@ -88,13 +88,15 @@ func (p *gkeProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *
 			"credentials":                 text("Path of a file of credentials: the key of a service account, of a federated identity, or what `gcloud auth application-default login` wrote. Default: the application default credentials."),
 			"impersonate_service_account": text("E-mail address of a service account to act as."),
 			"quota_project":               text("Project that the calls are counted in. Default: that of the credentials."),
-			"default_labels":              schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "Labels that everything gets which has labels; those of a resource go before them."},
-			"transport":                   text("How the container API is spoken to: grpc, which is the default, or rest, where a proxy lets no gRPC pass."),
-			"container_endpoint":          endpoint("container", "https://container.googleapis.com"),
-			"compute_endpoint":            endpoint("compute", "https://compute.googleapis.com/compute/v1/"),
-			"file_endpoint":               endpoint("Filestore", "https://file.googleapis.com/"),
-			"service_usage_endpoint":      endpoint("Service Usage", "https://serviceusage.googleapis.com/"),
-			"enable_services":             schema.BoolAttribute{Optional: true, Description: "Whether an apply enables the APIs that resources need and the project has not enabled. They stay enabled. Default: false, by which a plan says which are missing."},
+			"default_labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "Labels that everything gets which has labels; " +
+				"labels of a resource take precedence."},
+			"transport":              text("How the container API is spoken to: grpc, which is the default, or rest, where a proxy lets no gRPC pass."),
+			"container_endpoint":     endpoint("container", "https://container.googleapis.com"),
+			"compute_endpoint":       endpoint("compute", "https://compute.googleapis.com/compute/v1/"),
+			"file_endpoint":          endpoint("Filestore", "https://file.googleapis.com/"),
+			"service_usage_endpoint": endpoint("Service Usage", "https://serviceusage.googleapis.com/"),
+			"enable_services": schema.BoolAttribute{Optional: true, Description: "Whether an apply enables the APIs that resources need and the project has not enabled. They stay enabled. " +
+				"Default: false; a plan then lists the missing ones."},
 		},
 	}
 }
@@ -164,7 +166,7 @@ func readSettings(ctx context.Context, config tfsdk.Config, diags *diag.Diagnost
 // can a project without the API; plans say where it is needed.
 func reach(ctx context.Context, c *cloud.Cloud) error {
 	_, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.ListClustersResponse, error) {
-		// The client would ask again until there is no time left, and say that alone.
+		// The client would retry until the time limit and then report only the limit.
 		return c.Clusters.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + c.Project + "/locations/-"}, gax.WithRetry(func() gax.Retryer { return nil }))
 	})
 	var e *cloud.Error

@@ -338,7 +338,8 @@ func (r *reviewed) quotas(ctx context.Context) {
 		if falls[k] || r.frees {
 			severity, after = providers.Warning, " A fallback, or what this plan gives back, may help."
 		}
-		r.say(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of %s in %s, of which the project has %v and uses %v.%s",
+		r.say(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of "+
+			"%s in %s; the project has %v and uses %v.%s",
 			strings.Join(by[k], ", "), wanted[k], k.metric, either(k.region, "all regions"), q.Limit, q.Usage, after))
 	}
 }

@@ -32,7 +32,8 @@ func (r *reviewed) runs(p plannedPool, all []providers.PlannedInstance) {
 		return
 	}
 	slices.Sort(names)
-	detail := fmt.Sprintf("%s, while %s is running in its cluster: what runs on these nodes is stopped, and goes back to its last checkpoint.", why, strings.Join(names, ", "))
+	detail := fmt.Sprintf("%s, while %s is running in its cluster: its work on these nodes is stopped, and "+
+		"continues from its last checkpoint.", why, strings.Join(names, ", "))
 	value := p.value
 	if value.IsNull() {
 		value = p.prior
@@ -44,7 +45,8 @@ func (r *reviewed) runs(p plannedPool, all []providers.PlannedInstance) {
 	r.say(providers.Error, p.address, "allow_data_loss", "Experiments run in this cluster", detail+" Wait for them, or set allow_data_loss = true (of a pool that is destroyed: apply it before).")
 }
 
-// anew says what happens to the nodes of a pool that is there; "" for nothing.
+// anew describes what a plan does to the nodes of an existing pool; "" for
+// nothing.
 func (p plannedPool) anew() string {
 	switch {
 	case p.prior.IsNull():
@@ -64,7 +66,7 @@ func (p plannedPool) anew() string {
 			name = "node_version"
 		}
 		if row.anew && !p.value.GetAttr(name).RawEquals(p.prior.GetAttr(name)) {
-			return fmt.Sprintf("The change of %s makes the nodes anew", row.attribute)
+			return fmt.Sprintf("The change of %s recreates the nodes", row.attribute)
 		}
 	}
 	return ""

@@ -116,7 +116,7 @@ func TestDataLoss(t *testing.T) {
 		{"disk that shrinks", "gke_disk", data(nil), map[string]any{"size_gb": 50, "allow_data_loss": true}, "Disks do not shrink", true},
 		{"share", "gke_filestore", shared(nil), map[string]any{"tier": "BASIC_SSD", "capacity_gb": 2560}, "Data of the Filestore instance would be lost", true},
 		{"share, allowed", "gke_filestore", shared(nil), map[string]any{"tier": "BASIC_SSD", "capacity_gb": 2560, "allow_data_loss": true}, "Data of the Filestore instance is lost", false},
-		{"snapshot", "gke_disk_snapshot", backup(nil), map[string]any{"name": "another"}, "Snapshot is deleted and taken anew", false},
+		{"snapshot", "gke_disk_snapshot", backup(nil), map[string]any{"name": "another"}, "Snapshot is deleted and taken again", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, "grpc", gcptest.Options{})

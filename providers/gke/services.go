@@ -21,8 +21,9 @@ var requires = map[string][]string{
 	"filestore":     {cloud.FileService, cloud.ComputeService}, // it is in a network
 }
 
-// checkServices says in a plan which services a kind of resource lacks. Who may not
-// look is told so once, by a note: the calls themselves will say.
+// checkServices reports in a plan the services that a kind of resource lacks.
+// Without the right to read services there is one note: the calls themselves will
+// fail with the reason.
 func (j job) checkServices(ctx context.Context, kind string) {
 	project := j.cloud.Project
 	missing, err := j.services.Missing(ctx, project, requires[kind])

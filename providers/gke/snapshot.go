@@ -46,10 +46,12 @@ func (m *snapshotModel) head() head {
 
 func snapshotSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		Description: "A snapshot of a disk. A gke_disk can begin as one (snapshot). It is independent of its disk, and bills for what it stores until it is destroyed.",
+		Description: "A snapshot of a disk. A gke_disk can begin as one (snapshot). It is independent of its disk, " +
+			"and bills for its data until it is destroyed.",
 		Attributes: map[string]schema.Attribute{
-			"name":              requiredName("Its name.", 63),
-			"disk":              named(schema.StringAttribute{Required: true, Description: "The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. What is written while a snapshot is taken may or may not be in it."}, samePart),
+			"name": requiredName("Its name.", 63),
+			"disk": named(schema.StringAttribute{Required: true, Description: "The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. " +
+				"Data that is written while a snapshot is taken may or may not be in it."}, samePart),
 			"type":              serversFixed("STANDARD, or ARCHIVE, which costs less to keep and more to restore. Default: Google's, STANDARD."),
 			"storage_locations": serversSetFixed("Where it is stored: one region, such as us-central1, or one multi-region, such as us. Default: Google's choice, near the disk."),
 			"description":       serversFixed("What it is of."),
@@ -82,7 +84,8 @@ func (m *snapshotModel) check(_ context.Context, j job, prior *snapshotModel) {
 		return
 	}
 	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
-		j.diags.AddWarning("Snapshot is deleted and taken anew", fmt.Sprintf("The change of %s takes another snapshot of what is on the disk by then; what this one holds, of %s, is lost.", strings.Join(why, ", "), prior.Created.ValueString()))
+		j.diags.AddWarning("Snapshot is deleted and taken again", fmt.Sprintf("The change of %s takes another "+
+			"snapshot of the disk as it is then; what this one holds, of %s, is lost.", strings.Join(why, ", "), prior.Created.ValueString()))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-// What Google takes for names and labels, which it says of the first one that is
-// wrong, in the middle of an apply.
+// The limits of Google on names and labels. Checked here, because the API
+// reports only the first fault, in the middle of an apply.
 var (
 	objectName = pattern.New(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	labelName  = pattern.New(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)

@@ -178,11 +178,12 @@ func (w *work) declared(ctx context.Context, config tfsdk.Config) (want wanted, 
 		return want, false
 	}
 	if !known {
-		w.diags.AddAttributeError(w.kind.at, "Objects are not known", "What they depend on is not known even now.")
+		w.diags.AddAttributeError(w.kind.at, "Objects are not known", "Their dependencies are not known even now.")
 		return want, false
 	}
 	if broken := w.promise.broken(objects); broken != "" {
-		w.diags.AddAttributeError(w.kind.at, "Objects changed since the plan", fmt.Sprintf("What is declared is not what was planned: %s. Nothing was applied. Make a new plan.", broken))
+		w.diags.AddAttributeError(w.kind.at, "Objects changed since the plan", fmt.Sprintf("The declaration differs "+
+			"from the plan: %s. Nothing was applied. Make a new plan.", broken))
 		return want, false
 	}
 	w.summary = rendering(objects, w.id)
@@ -358,8 +359,8 @@ func (w *work) forget(k object.Key) {
 	delete(w.done.objects, k.String())
 }
 
-// may reports that a live object is the resource's to change: its own, or one
-// that comes from another resource by this plan.
+// may reports whether the resource may change a live object: its own object, or
+// an object that it takes over from another resource in this plan.
 func (w *work) may(k object.Key, current *unstructured.Unstructured) bool {
 	if w.before(k).ours(current, w.id) {
 		return true
@@ -389,14 +390,15 @@ func (w *work) waiting(err error) diag.Diagnostic {
 }
 
 func stillDetail(still *live.StillThereError) string {
-	advice := "Who set a finalizer has to take it away: look whether that controller still runs."
+	advice := "The controller that set a finalizer has to remove it: look whether it still runs."
 	switch {
 	case slices.Contains(still.Finalizers, "kubernetes.io/pvc-protection"):
-		advice = "A pod still uses the claim: it goes when that pod has gone."
+		advice = "A pod still uses the claim: the claim is removed after the pod."
 	case slices.Contains(still.Finalizers, "kubernetes.io/pv-protection"):
-		advice = "A claim still has the volume: it goes when that claim has gone."
+		advice = "A claim still has the volume: the volume is removed after the claim."
 	case still.Key.Kind == "Namespace":
-		advice = "What remains in it has to go first: who set a finalizer has to take it away, so look whether that controller still runs. The next destroy waits again."
+		advice = "Its content has to be deleted first: the controller that set a finalizer has to remove it, so look " +
+			"whether it still runs. The next destroy waits again."
 	}
 	return fmt.Sprintf("%s; %s. %s", still, orStopped(still.Err), advice)
 }

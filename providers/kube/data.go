@@ -82,7 +82,7 @@ func (d *dataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	if !known {
-		resp.Diagnostics.AddAttributeError(clusterAt, "Cluster is not known yet", `What leads to it depends on something that is not known before apply. Give cluster in this data source instead of an unknown value in the block provider "kube", so that it is read during apply.`)
+		resp.Diagnostics.AddAttributeError(clusterAt, "Cluster is not known yet", `Its connection depends on a value that is not known before apply. Give cluster in this data source instead of an unknown value in the block provider "kube", so that it is read during apply.`)
 		return
 	}
 	cluster, err := d.settings.cluster(ctx, connection, "")

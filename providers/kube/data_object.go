@@ -45,7 +45,8 @@ func readObject(ctx context.Context, c *live.Cluster, config tfsdk.Config) (any,
 		diags.AddAttributeError(path.Root("api_version"), "Invalid API version", fmt.Sprintf(`%q is none. Write VERSION or GROUP/VERSION, such as "v1" or "apps/v1".`, version.ValueString()))
 	}
 	if gv.Group == "" && kind.ValueString() == "Secret" {
-		diags.AddAttributeError(path.Root("kind"), "Secrets are not read", "What a data source finds is stored in the state. Let what needs the values read the Secret itself.")
+		diags.AddAttributeError(path.Root("kind"), "Secrets are not read", "The result of a data source is stored in "+
+			"the state. Let what needs the values read the Secret itself.")
 	}
 	if name.ValueString() == "" {
 		diags.AddAttributeError(path.Root("name"), "Name missing", "Give the object's name.")
@@ -61,7 +62,8 @@ func readObject(ctx context.Context, c *live.Cluster, config tfsdk.Config) (any,
 	case namespaced && k.Namespace == "":
 		k.Namespace = "default"
 	case !namespaced && k.Namespace != "":
-		diags.AddAttributeError(path.Root("namespace"), "Kind without namespaces", fmt.Sprintf("A %s lies in no namespace. Leave the argument out.", k.Kind))
+		diags.AddAttributeError(path.Root("namespace"), "Kind without namespaces", fmt.Sprintf("A %s is not in a "+
+			"namespace. Leave the argument out.", k.Kind))
 		return nil, diags
 	}
 	u, err := c.Get(ctx, k)
@@ -69,7 +71,7 @@ func readObject(ctx context.Context, c *live.Cluster, config tfsdk.Config) (any,
 		return nil, unreadable(path.Root("name"), k.Title(), err)
 	}
 	if u == nil {
-		diags.AddAttributeError(path.Root("name"), "No such object", fmt.Sprintf("There is no %s in the cluster %s.", k.Title(), c.Name))
+		diags.AddAttributeError(path.Root("name"), "No such object", fmt.Sprintf("%s does not exist in the cluster %s.", k.Title(), c.Name))
 		return nil, diags
 	}
 	uid := string(u.GetUID())

@@ -97,7 +97,7 @@ func demandOf(u *unstructured.Unstructured) *connect.Demand {
 	return d
 }
 
-// podded reports something in which the template of a pod lies.
+// podded reports whether v contains a pod template.
 func podded(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

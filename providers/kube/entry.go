@@ -22,8 +22,8 @@ func Entry(version string) providers.Entry {
 	return e
 }
 
-// echoes says that objects repeat the arguments of each resource, but for those
-// that are only written: of these they have a hash.
+// echoes names the attributes that the attribute objects repeats, for each
+// resource: all that are not write-only (for these objects has a hash).
 func echoes() map[string]map[string][]string {
 	all := make(map[string]map[string][]string, len(kinds))
 	for _, k := range kinds {

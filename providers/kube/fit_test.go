@@ -51,7 +51,7 @@ func TestPodsThatNoNodeTakes(t *testing.T) {
 		"init alone": "{initContainers: [{name: s, image: x, resources: {requests: {cpu: 60}}}], " + asks("cpu: 5") + "}",
 		"preferred":  "{topologySpreadConstraints: [{maxSkew: 1, topologyKey: rack, whenUnsatisfiable: ScheduleAnyway}], " + asks("cpu: 1") + "}",
 	} {
-		if pl := w.plan(thing{}, w.yaml(deployment("a", spec))); pl.said().HasErrors() || strings.Contains(strings.Join(pl.notes, "\n"), "cannot be told") {
+		if pl := w.plan(thing{}, w.yaml(deployment("a", spec))); pl.said().HasErrors() || strings.Contains(strings.Join(pl.notes, "\n"), "stoke cannot tell") {
 			t.Errorf("%s: %v %v", name, pl.said(), pl.notes)
 		}
 	}
@@ -85,7 +85,7 @@ func TestPodsBesideOtherProviders(t *testing.T) {
 	w := newWorld(t)
 	w.others = []string{"aws_eks_node_group.gpu"}
 	pl := w.plan(thing{}, w.yaml(deployment("a", "{"+asks("nvidia.com/gpu: 16")+"}")))
-	if want := "cannot be told: aws_eks_node_group.gpu may add nodes"; pl.said().HasErrors() || !strings.Contains(strings.Join(pl.notes, "\n"), want) {
+	if want := "/a: aws_eks_node_group.gpu may add nodes"; pl.said().HasErrors() || !strings.Contains(strings.Join(pl.notes, "\n"), want) {
 		t.Errorf("%v %q", pl.said(), pl.notes)
 	}
 }
@@ -102,7 +102,7 @@ func TestPodsNobodyCanTell(t *testing.T) {
 		"claims":        {deployment("a", "{resourceClaims: [{name: g, resourceClaimTemplateName: g}], "+asks("cpu: 1000")+"}"), "they ask for devices by resource claims"},
 		"a scheduler":   {deployment("a", "{schedulerName: other, "+asks("cpu: 1000")+"}"), "the scheduler other has rules of its own"},
 		"own taint":     {deployment("a", "{nodeSelector: {pool: "+w.ns+"}, "+asks("example.com/npu: 4")+"}"), "the cluster may add a toleration of example.com/npu:NoSchedule to pods that ask for example.com/npu"},
-		"machines":      {deployment("a", "{"+asks("cpu: 1000")+"}") + machines, "cannot be told: MachineSet " + w.ns + "/more of kube_manifest.x may add nodes"},
+		"machines":      {deployment("a", "{"+asks("cpu: 1000")+"}") + machines, "/a: MachineSet " + w.ns + "/more of kube_manifest.x may add nodes"},
 		"device plugin": {deployment("a", "{"+asks("amd.com/gpu: 1")+"}") + plugin, "and no node has any now, and DaemonSet " + w.ns + "/plugin of kube_manifest.x may bring it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAutoscaledCluster(t *testing.T) {
 	}
 	pl := w.plan(thing{}, w.yaml(deployment("a", "{"+asks("cpu: 65")+"}")))
 	w.kubectl("-n", "kube-system", "delete", "configmap", "cluster-autoscaler-status")
-	if pl.said().HasErrors() || !strings.Contains(strings.Join(pl.notes, "\n"), "cannot be told: an autoscaler adds nodes") {
+	if pl.said().HasErrors() || !strings.Contains(strings.Join(pl.notes, "\n"), "/a: an autoscaler adds nodes") {
 		t.Errorf("%v %q", pl.said(), pl.notes)
 	}
 

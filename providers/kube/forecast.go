@@ -97,9 +97,10 @@ func (f *forecast) run(ctx context.Context, w wanted) {
 	f.prune(w)
 }
 
-// todo is the planned text of an object. One that is as it is to be already,
-// but of which that is not remembered, is not known, so that it is applied: it
-// lost its mark, its apply was cut off, or it was not ready.
+// todo is the planned text of an object. The text is unknown, so that the
+// object is applied, if it already has the planned values but the record does
+// not confirm them: it lost its mark, its apply was cut off, or it was not
+// ready.
 func (f *forecast) todo(u *unstructured.Unstructured, k, text, hash string) string {
 	before, now := f.was.objects[k], f.prior[k]
 	if f.replacing || now == "" || text != now {
@@ -336,7 +337,7 @@ func (f *forecast) planRecreation(ctx context.Context, u *unstructured.Unstructu
 	case live.Refuses(err) && k.Kind != "Service": // no other object may have its ports and addresses
 		return "", err
 	case err != nil:
-		return f.unchecked(k, "what is there now stands in the way of a dry run")
+		return f.unchecked(k, "the observed objects prevent a dry run")
 	}
 	result = result.DeepCopy()
 	result.SetName(u.GetName())

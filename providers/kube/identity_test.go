@@ -86,7 +86,7 @@ func TestFileChangedSinceThePlan(t *testing.T) {
 		}
 	}
 	config := w.conf("kube_manifest", map[string]cty.Value{"path": cty.StringVal(file), "namespace": cty.StringVal(w.ns)})
-	says(t, w.plan(thing{}, config).Diagnostics, "Manifest cannot be read", "there is no file or folder")
+	says(t, w.plan(thing{}, config).Diagnostics, "Manifest cannot be read", "does not exist: a path")
 	write(configMap1("a", "1"))
 	pl := w.plan(thing{}, config)
 	write(configMap1("a", "2"))
@@ -243,7 +243,7 @@ func TestImport(t *testing.T) {
 		w.kubectl("patch", "configmap", "f", "--type=merge", "-p", `{"metadata":{"finalizers":[]}}`)
 		<-done
 	})
-	for id, want := range map[string]string{"ConfigMap/" + w.ns + "/nothing": "There is no", "Configmap/x": "Did you mean ConfigMap?", "apps/Deploymentt/x": "Did you mean apps/Deployment?", "Namespace/a/b": "no namespace"} {
+	for id, want := range map[string]string{"ConfigMap/" + w.ns + "/nothing": "does not exist in the cluster", "Configmap/x": "Did you mean ConfigMap?", "apps/Deploymentt/x": "Did you mean apps/Deployment?", "Namespace/a/b": "not in a namespace"} {
 		r := w.phase().Import(t.Context(), providers.ImportRequest{Type: "kube_manifest", ID: id})
 		if !slices.ContainsFunc(r.Diagnostics, func(d providers.Diagnostic) bool { return strings.Contains(d.Detail, want) }) {
 			t.Errorf("%s: %v", id, r.Diagnostics)

@@ -69,7 +69,7 @@ func (r *set) importKeys(id string) (keys []object.Key, err error) {
 			case len(parts) == 2 && parts[0] != "" && parts[1] != "" && k.Group == "" && !isKind(parts[0]):
 				k, err = object.Key{GroupVersionKind: of, Namespace: parts[0], Name: parts[1]}, nil
 			default:
-				return nil, fmt.Errorf("%q is no %s: want NAME or NAMESPACE/NAME", name, of.Kind)
+				return nil, fmt.Errorf("%q is not a %s: want NAME or NAMESPACE/NAME", name, of.Kind)
 			}
 		}
 		if err != nil {
@@ -83,7 +83,7 @@ func (r *set) importKeys(id string) (keys []object.Key, err error) {
 	return keys, nil
 }
 
-// isKind tells the name of a kind from that of a namespace.
+// isKind reports whether s is the name of a kind, not of a namespace.
 func isKind(s string) bool { return s[0] >= 'A' && s[0] <= 'Z' }
 
 // importOne reads an object; summary and detail are what is wrong.
@@ -97,14 +97,14 @@ func importOne(ctx context.Context, cluster *live.Cluster, k object.Key) (u *uns
 	case namespaced && k.Namespace == "":
 		k.Namespace = "default"
 	case !namespaced && k.Namespace != "":
-		return nil, "", "Invalid import id", fmt.Sprintf("A %s lies in no namespace: leave %s/ out.", k.Kind, k.Namespace)
+		return nil, "", "Invalid import id", fmt.Sprintf("A %s is not in a namespace: leave %s/ out.", k.Kind, k.Namespace)
 	}
 	u, err = cluster.Get(ctx, k)
 	if err != nil {
 		return nil, "", "Object cannot be read", sentence(err)
 	}
 	if u == nil {
-		return nil, "", "No such object", fmt.Sprintf("There is no %s in the cluster %s.", k.Title(), cluster.Name)
+		return nil, "", "No such object", fmt.Sprintf("%s does not exist in the cluster %s.", k.Title(), cluster.Name)
 	}
 	if text, err = object.Text(headOf(u).Object, ""); err != nil {
 		return nil, "", "Object cannot be written", sentence(err)

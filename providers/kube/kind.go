@@ -72,7 +72,7 @@ func (k kind) schema(ctx context.Context) schema.Schema {
 	for name, a := range map[string]schema.Attribute{
 		"cluster": connect.Argument(`Connection to the cluster. Left out: the one of the block provider "kube".`),
 		"id": schema.StringAttribute{
-			Computed: true, Description: "What the label stoke.dev/managed of all its objects says.",
+			Computed: true, Description: "The value of the label stoke.dev/managed of all its objects.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 		},
 		"cluster_id": schema.StringAttribute{
@@ -81,7 +81,7 @@ func (k kind) schema(ctx context.Context) schema.Schema {
 		},
 		"objects": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			Description: `The objects by name, such as "apps/Deployment/default/web": what is declared of each, as the cluster has it, in YAML. What a Secret holds is a hash.`,
+			Description: `The objects by name, such as "apps/Deployment/default/web": what is declared of each, as the cluster has it, in YAML. The content of a Secret is shown as a hash.`,
 		},
 		"force_conflicts": schema.BoolAttribute{
 			Optional: true, Description: "Whether fields are taken from other field managers that set them. Default: false; the plan names them.",
@@ -93,8 +93,9 @@ func (k kind) schema(ctx context.Context) schema.Schema {
 		attributes["wait"] = schema.BoolAttribute{Optional: true, Description: "Whether apply waits until all objects are ready. Default: true."}
 		attributes["wait_for_jobs"] = schema.BoolAttribute{Optional: true, Description: "Whether a Job is ready when it has ended well, and not when it has started. Default: false."}
 		attributes["prune_data"] = schema.BoolAttribute{
-			Optional:    true,
-			Description: "Whether claims, volumes, CRDs and namespaces that are no longer declared are deleted, with what they hold. Default: false; the plan refuses to.",
+			Optional: true,
+			Description: "Whether claims, volumes, CRDs and namespaces that are no longer declared are deleted, with " +
+				"their content. Default: false; the plan refuses to.",
 		}
 		attributes["assume_nodes"] = schema.BoolAttribute{
 			Optional: true,

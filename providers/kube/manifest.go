@@ -31,7 +31,8 @@ var manifest = kind{
 	attributes: func() map[string]schema.Attribute {
 		return map[string]schema.Attribute{
 			"yaml": schema.StringAttribute{Optional: true, Description: "The objects as YAML or JSON, several documents parted by ---. A Secret with data is refused here, since this text is stored: give it by path, or use kube_secret."},
-			"path": schema.StringAttribute{Optional: true, Description: "A file, or a folder whose files *.yaml, *.yml and *.json are read, with those of folders in it."},
+			"path": schema.StringAttribute{Optional: true, Description: "A file, or a folder whose files *.yaml, *.yml " +
+				"and *.json are read, with its subfolders."},
 			"namespace": schema.StringAttribute{
 				Optional: true, Description: "Namespace of objects that name none. Default: default.",
 			},
@@ -73,7 +74,7 @@ func renderManifest(ctx context.Context, config tfsdk.Config) ([]*unstructured.U
 		objects = found
 	}
 	if !diags.HasError() && len(objects) == 0 {
-		diags.AddAttributeError(at, "No objects", "There is no document in it. Leave the resource out where there is nothing to apply.")
+		diags.AddAttributeError(at, "No objects", "It has no document. Leave the resource out where there is nothing to apply.")
 	}
 	for _, u := range objects {
 		if u.GetNamespace() == "" && !namespace.IsNull() {
@@ -113,7 +114,7 @@ func readPath(from string) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() || info.Size() > object.MostBytes {
-			return nil, fmt.Errorf("%s is no regular file, or has more than %d bytes", name, object.MostBytes)
+			return nil, fmt.Errorf("%s is not a regular file, or has more than %d bytes", name, object.MostBytes)
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -136,7 +137,8 @@ func manifests(from string) ([]string, error) {
 	}
 	info, err := os.Stat(root)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file or folder %s: a path is taken from where stoke runs; ${path.module}/… is one beside the configuration", root)
+		return nil, fmt.Errorf("file or folder %s does not exist: a path is relative to the folder where stoke runs; "+
+			"${path.module}/… is in the folder of the configuration", root)
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestMoveBetweenResources(t *testing.T) {
 			uid := w.field("configmap/x", ".metadata.uid")
 			bothOfB := conf(configMap1("b", "1") + configMap1("x", "1") + claim)
 			planA, planB := w.plan(w.refresh(a), conf(configMap1("a", "1"))), w.plan(w.refresh(b), bothOfB)
-			if diags, notes := w.review(planA, planB); diags.HasErrors() || !strings.Contains(strings.Join(notes, "\n"), "ConfigMap "+w.ns+"/x goes to kube_manifest.b as it is") {
+			if diags, notes := w.review(planA, planB); diags.HasErrors() || !strings.Contains(strings.Join(notes, "\n"), "ConfigMap "+w.ns+"/x is handed over to kube_manifest.b as it is") {
 				t.Fatal(diags, notes)
 			}
 			apply := func(pl planned) thing {

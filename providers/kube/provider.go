@@ -110,8 +110,9 @@ func (p *kubeProvider) DataSources(context.Context) []func() datasource.DataSour
 // errors of connection, for callers that treat them differently.
 var clusterAt = path.Root("cluster")
 
-// connection is the one that a resource names, else the provider's. known is
-// false while something of it is not known yet.
+// connection returns the connection that a resource names, or the default
+// connection of the provider. known is false while something of it is not known
+// yet.
 func (s *settings) connection(ctx context.Context, argument types.Object) (c connect.Connection, known bool, diags diag.Diagnostics) {
 	given, known, diags := connect.FromObject(ctx, argument)
 	switch {

@@ -19,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rbac is what somebody may do: roles with the least that a task needs, and
-// their bindings.
+// rbac is the kind for access rights: roles with the least that a task needs,
+// and their bindings.
 var rbac = kind{
 	name: "rbac", at: path.Root("name"),
-	description: "What somebody may do: roles with the least that a task needs, bound to users, groups and service accounts. Nobody may read Secrets outside of namespaces, or change roles.",
+	description: "Access rights: roles with the least that a task needs, bound to users, groups and service " +
+		"accounts. No role may read Secrets outside of namespaces, or change roles.",
 	attributes: func() map[string]schema.Attribute {
 		replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 		names := func(description string) schema.ListAttribute {
@@ -33,13 +34,13 @@ var rbac = kind{
 		namespaces.Optional, namespaces.Required = false, true
 		return map[string]schema.Attribute{
 			"name": schema.StringAttribute{Required: true, Description: "Name of the roles, the bindings and the service account.", PlanModifiers: replace},
-			"task": schema.StringAttribute{Required: true, Description: `What for: "reader" (see workloads, pods, logs, events and nodes), "training" (start, watch and stop experiments), or "pipeline" (apply the objects of this provider, Secrets among them).`},
+			"task": schema.StringAttribute{Required: true, Description: `The purpose: "reader" (see workloads, pods, logs, events and nodes), "training" (start, watch and stop experiments), or "pipeline" (apply the objects of this provider, Secrets among them).`},
 			"cluster_objects": schema.BoolAttribute{
 				Optional: true, Description: `With the task "pipeline": also namespaces, volumes, CRDs, and priority, storage and runtime classes. Default: false.`,
 			},
 			"namespaces": namespaces,
 			"rules": schema.ListNestedAttribute{
-				Optional: true, Description: "What else may be done in the namespaces, such as with objects of CRDs.",
+				Optional: true, Description: "Further rights in the namespaces, such as for objects of CRDs.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"api_groups": schema.ListAttribute{Required: true, ElementType: types.StringType, Description: `Groups, such as "kubeflow.org"; "" is the core.`},
 					"resources":  schema.ListAttribute{Required: true, ElementType: types.StringType, Description: `Resources, such as "trainjobs".`},
@@ -176,7 +177,7 @@ func (r *reader) elements(at path.Path, v types.List) (all []string) {
 		case !ok || s.IsUnknown():
 			r.known = false
 		case s.IsNull():
-			r.diags.AddAttributeError(at.AtListIndex(i), "Value missing", "Leave it out where there is no value.")
+			r.diags.AddAttributeError(at.AtListIndex(i), "Value missing", "Remove the entry, or give it a value.")
 		default:
 			all = append(all, s.ValueString())
 		}

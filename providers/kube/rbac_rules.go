@@ -2,8 +2,8 @@ package kube
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// What each task may do is written here, and tested both ways: the life of
-// every kind is lived with these rights alone, and each of them is used by it.
+// This file lists the rights of each task. Tests prove both directions: every
+// kind works with only these rights, and uses each of them.
 
 var (
 	sees    = []string{"get", "list", "watch"}

@@ -40,9 +40,9 @@ func (a applied) holds(text, declared string, wait bool) bool {
 	return a.Declared == declared && a.Result == object.Hash(text) && !(a.Waiting && wait)
 }
 
-// ours reports that a live object is the resource's: by its mark, or because it
-// is the very object that was applied or imported and nobody has marked it
-// since. What carries another mark is another resource's.
+// ours reports whether a live object belongs to the resource: by its mark, or
+// because it is the same object that was applied or imported and has no mark
+// since. An object with another mark belongs to another resource.
 func (a applied) ours(u *unstructured.Unstructured, id string) bool {
 	mark := u.GetLabels()[live.Mark]
 	return id != "" && mark == id || a.UID != "" && a.UID == u.GetUID() && (mark == "" || mark == a.Mark)
@@ -141,8 +141,8 @@ func plannedOf(private []byte) *promise {
 	return readPromise(all[keepPlanned])
 }
 
-// broken says how rendered objects differ from what was promised; "" where they
-// do not.
+// broken describes how rendered objects differ from the promised ones; "" where
+// they do not.
 func (p *promise) broken(objects []*unstructured.Unstructured) string {
 	if p == nil {
 		return ""

@@ -146,8 +146,9 @@ func (w *work) failed(k object.Key, err error) error {
 	return nil
 }
 
-// retain lets the volumes of claims that go outlive them, unless their data are
-// to go: of a claim that is deleted, and of those that go with their namespace.
+// retain sets the reclaim policy of the volumes of deleted claims to Retain,
+// unless their data are to be deleted: of a deleted claim, and of the claims in
+// a deleted namespace.
 func (w *work) retain(ctx context.Context, k object.Key, u *unstructured.Unstructured) error {
 	switch {
 	case k.Kind == "Namespace" && k.Group == "":

@@ -245,7 +245,8 @@ func (r *reviewing) missing(p providers.PlannedInstance, of doubt) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.namespaces)) {
 		if !r.made[name] {
-			r.refuse(p, "Namespace is missing", fmt.Sprintf("Neither the cluster nor this plan has the namespace %s, which %s lies in, or it is being deleted. Declare it as a kube_namespace that this resource depends on.", name, titles(of.namespaces[name])))
+			r.refuse(p, "Namespace is missing", fmt.Sprintf("Neither the cluster nor this plan has the namespace %s of "+
+				"%s, or it is being deleted. Declare it as a kube_namespace that this resource depends on.", name, titles(of.namespaces[name])))
 		}
 	}
 }
@@ -272,17 +273,19 @@ func (r *reviewing) taken(p providers.PlannedInstance, of doubt) {
 			r.refuse(p, "Object exists already", existsDetail(k))
 			continue
 		}
-		r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: fmt.Sprintf("%s comes from %s as it is", k.Title(), from)})
+		r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: fmt.Sprintf(""+
+			"%s is taken over from %s as it is", k.Title(), from)})
 	}
 }
 
-// left tells what becomes of objects that a resource no longer declares.
+// left adds notes about objects that a resource no longer declares.
 func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
 	cluster, _, _ := objectsOf(p.Planned)
 	for _, g := range of.gone {
 		switch by := r.claims[cluster+" "+g.String()]; {
 		case by != "":
-			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: fmt.Sprintf("%s goes to %s as it is", g.Title(), by)})
+			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: fmt.Sprintf(""+
+				"%s is handed over to %s as it is", g.Title(), by)})
 		case g.keep:
 			r.refuse(p, "Data would be deleted", dataDetail(&dataError{g.Key, "is no longer declared and would be deleted"}))
 		default:

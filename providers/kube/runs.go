@@ -27,8 +27,8 @@ func (runs) Types() []string { return []string{"kube_" + manifest.name} }
 // Is tells whether one of the objects is of a kind with pods.
 func (runs) Is(o providers.RunObject) bool { return len(havingPods(o.Value)) > 0 }
 
-// Run finds the pods. The cluster is the stored connection's, or the provider
-// block's: that is asked for where only it knows the way.
+// Run finds the pods. The cluster is the stored connection, or the provider
+// block's where only that has the way to it.
 func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, error) {
 	objects := havingPods(o.Value)
 	if len(objects) == 0 {
@@ -71,7 +71,8 @@ func (s *settings) standard(ctx context.Context) (connect.Connection, error) {
 	case diags.HasError():
 		return c, &providers.RunError{Summary: diags[0].Summary(), Detail: diags[0].Detail()}
 	case !known:
-		return c, &providers.RunError{Summary: "Cluster not known", Detail: "What the block provider \"kube\" says of it depends on variables without a value, or on what an apply makes. Give variables as for a plan."}
+		return c, &providers.RunError{Summary: "Cluster not known", Detail: "The block provider \"kube\" depends on " +
+			"variables without a value, or on results of an apply. Give variables as for a plan."}
 	}
 	return c, nil
 }
@@ -128,7 +129,7 @@ func stringAt(v cty.Value, name string) string {
 // configured are the settings of the provider block.
 func configured(ctx context.Context, o providers.RunObject) (*settings, error) {
 	if o.Configured == nil {
-		return nil, errors.New("which cluster it is says the block provider \"kube\", and there is no configuration here")
+		return nil, errors.New("the block provider \"kube\" names the cluster, and this folder has no configuration")
 	}
 	p, err := o.Configured(ctx)
 	if err != nil {

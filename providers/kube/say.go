@@ -26,7 +26,7 @@ type existsError struct{ key object.Key }
 
 func (e *existsError) Error() string { return e.key.Title() + " exists already" }
 
-// dataError says that data would go which nobody asked to delete.
+// dataError: the change would delete data without delete_data.
 type dataError struct {
 	key object.Key
 	why string
@@ -39,7 +39,7 @@ func (r *set) explainData(e *dataError) diag.Diagnostic {
 }
 
 func dataDetail(e *dataError) string {
-	return fmt.Sprintf("%s, and what it holds would go with it. Set prune_data = true to allow that, or declare it as it was.", e)
+	return fmt.Sprintf("%s, which would delete its content. Set prune_data = true to allow that, or declare it as it was.", e)
 }
 
 // explain is what people read about an object that the API server refuses: of a
@@ -81,7 +81,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case errors.As(err, &exists):
 		return at("Object exists already", "%s", existsDetail(k))
 	case slices.ContainsFunc(conflicts, func(c live.Conflict) bool { return strings.Contains(c.Field, live.Mark) }):
-		return at("Object carries another mark", "%s: somebody has set its label %s, by which stoke knows whose an object is, to that of another resource. Remove the label (`kubectl label … %[2]s-`), and it is set again.", k.Title(), live.Mark)
+		return at("Object carries another mark", "%s: its label %s, which identifies the owner of an object for "+
+			"stoke, was set to another resource. Remove the label (`kubectl label … %[2]s-`), and it is set again.", k.Title(), live.Mark)
 	case len(conflicts) > 0:
 		var parts []string
 		for _, c := range conflicts {

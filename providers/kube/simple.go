@@ -41,7 +41,8 @@ var (
 		render: renderConfigMap,
 	}
 	secret = kind{
-		name: "secret", fields: map[string]string{"data": "data", "type": "type"}, of: gvk.GroupVersionKind{Version: "v1", Kind: "Secret"}, description: "A Secret. What it holds is written only: it is neither in the plan nor in the state, which have a hash of it.", at: path.Root("name"),
+		name: "secret", fields: map[string]string{"data": "data", "type": "type"}, of: gvk.GroupVersionKind{Version: "v1", Kind: "Secret"}, description: "A Secret. " +
+			"Its content is write-only: it is neither in the plan nor in the state, which have a hash of it.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(true)
 			a["type"] = schema.StringAttribute{Optional: true, Description: "Its type. Default: Opaque.", PlanModifiers: replacedFrom("Opaque")}
@@ -73,7 +74,7 @@ var (
 
 func immutable() schema.Attribute {
 	return schema.BoolAttribute{
-		Optional: true, Description: "Whether it cannot be changed any more, only replaced. Default: false.",
+		Optional: true, Description: "Whether it can only be replaced, and not be changed. Default: false.",
 	}
 }
 
@@ -180,7 +181,7 @@ func (r *reader) texts(name string) map[string]string {
 		case !ok || s.IsUnknown():
 			r.known = false
 		case s.IsNull():
-			r.diags.AddAttributeError(path.Root(name).AtMapKey(key), "Value missing", "Leave the key out where there is no value.")
+			r.diags.AddAttributeError(path.Root(name).AtMapKey(key), "Value missing", "Remove the key, or give it a value.")
 		default:
 			out[key] = s.ValueString()
 		}

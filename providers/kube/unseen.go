@@ -199,7 +199,8 @@ func (j *judge) in(u *unstructured.Unstructured, m *schema.Minor, given bool) ve
 		if others := m.Serves(of.GroupKind()); given && len(others) > 0 {
 			return verdict{wrong: fmt.Sprintf("Kubernetes %s does not serve %s in %s: use %s", m.Version, of.Kind, of.GroupVersion(), strings.Join(others, " or "))}
 		}
-		return verdict{later: fmt.Sprintf("its cluster is not known yet, and %s is no kind of Kubernetes %s, or of a CRD in this configuration", kindName(u), m.Version)}
+		return verdict{later: fmt.Sprintf("its cluster is not known yet, and %s is not a kind of Kubernetes %s, or of "+
+			"a CRD in this configuration", kindName(u), m.Version)}
 	}
 	found, err := m.Check(u.Object, of)
 	switch {

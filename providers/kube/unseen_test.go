@@ -86,8 +86,8 @@ func TestUnknownCluster(t *testing.T) {
 	for _, want := range []string{
 		"Deployment NS/web is checked at apply: its cluster is not known yet; its fields and their types are right for Kubernetes v1.37",
 		"Shape NS/a is checked at apply: its cluster is not known yet; its fields and their types are right for its CRD",
-		"Thing NS/a is checked at apply: its cluster is not known yet, and Thing of other.example.com/v1 is no kind of Kubernetes v1.37",
-		"whether a node can take the pods of Deployment NS/web cannot be told: their cluster is not known yet",
+		"Thing NS/a is checked at apply: its cluster is not known yet, and Thing of other.example.com/v1 is not a kind of Kubernetes v1.37",
+		"stoke cannot tell whether a node can take the pods of Deployment NS/web: their cluster is not known yet",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in\n%s", want, notes)
@@ -127,10 +127,10 @@ func TestPlannedVersion(t *testing.T) {
 		bad     string
 		note    string
 	}{
-		"nobody knows":  {old, nil, "", "is no kind of Kubernetes v1.37"},
+		"nobody knows":  {old, nil, "", "is not a kind of Kubernetes v1.37"},
 		"not there":     {old, []providers.PlannedInstance{cluster("1.36")}, "does not serve PodDisruptionBudget in policy/v1beta1: use policy/v1", ""},
 		"its version":   {replicated, []providers.PlannedInstance{cluster("1.35")}, "", "right for Kubernetes v1.35"},
-		"newer":         {replicated, []providers.PlannedInstance{cluster("1.39")}, "", "the schemas of Kubernetes 1.39 are not known here"},
+		"newer":         {replicated, []providers.PlannedInstance{cluster("1.39")}, "", "stoke has no schemas of Kubernetes 1.39"},
 		"wrong for all": {strings.Replace(replicated, "replicas", "replcas", 1), []providers.PlannedInstance{cluster("1.35"), cluster("1.36")}, "by Kubernetes v1.35", ""},
 	} {
 		pl := w.plan(thing{}, w.later(c.text))

@@ -45,22 +45,23 @@ var volumeClaim = kind{
 			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{listplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ListRequest, resp *listplanmodifier.RequiresReplaceIfFuncResponse) {
 				resp.RequiresReplace = !req.StateValue.IsNull()
 			}, why, why)},
-			Description: "Who may use it at a time: ReadWriteOnce (the pods of one node), ReadWriteOncePod, ReadWriteMany, ReadOnlyMany. Default: ReadWriteOnce, of NFS ReadWriteMany.",
+			Description: "Its users at a time: ReadWriteOnce (the pods of one node), ReadWriteOncePod, ReadWriteMany, " +
+				"ReadOnlyMany. Default: ReadWriteOnce, of NFS ReadWriteMany.",
 		}
 		a["storage_class"] = schema.StringAttribute{Optional: true, Description: "Class that makes the volume. Default: the cluster's.", PlanModifiers: replace}
 		a["volume_name"] = schema.StringAttribute{
 			Optional: true, PlanModifiers: replace,
-			Description: "A volume that is there, such as one that an earlier claim left. Its data stay.",
+			Description: "An existing volume, such as a leftover of an earlier claim. Its data stay.",
 		}
 		a["delete_data"] = schema.BoolAttribute{Optional: true, Description: "Whether destroying the claim lets its class delete the volume with all data. Default: false: the volume is set to Retain first."}
 		a["volume"] = schema.SingleNestedAttribute{
 			Optional: true, PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ObjectRequest, resp *objectplanmodifier.RequiresReplaceIfFuncResponse) {
 				resp.RequiresReplace = !req.StateValue.IsNull()
 			}, why, why)},
-			Description: "What the volume is, where no class makes it: exactly one of these. A PersistentVolume is made for it, called NAMESPACE-NAME; its data are never deleted.",
+			Description: "The kind of the volume, if no class makes it: exactly one of these. A PersistentVolume is made for it, called NAMESPACE-NAME; its data are never deleted.",
 			Attributes: map[string]schema.Attribute{
 				"nfs": schema.SingleNestedAttribute{Optional: true, Description: "A share of an NFS server, such as Filestore.", Attributes: map[string]schema.Attribute{
-					"server": text("Address of the server, as the nodes reach it."), "path": text("What it exports, such as /data."),
+					"server": text("Address of the server, as the nodes reach it."), "path": text("The exported path, such as /data."),
 				}},
 				"host_path": schema.SingleNestedAttribute{Optional: true, Description: "A folder on a node.", Attributes: map[string]schema.Attribute{
 					"path": text("The folder; it is made where it is missing."),

@@ -8,7 +8,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 )
 
-// course is what becomes of a control plane's machine.
+// course is the decision about a control plane's machine.
 type course string
 
 const (
@@ -17,16 +17,16 @@ const (
 	courseKeep   course = "keep"   // it is a cluster: change what differs
 )
 
-// damaged says that nothing may be done on a machine by itself.
+// damagedError: stoke must not do anything on a machine by itself.
 type damagedError struct{ why string }
 
 func (e *damagedError) Error() string { return e.why }
 
 // course decides by what the machine shows and what the record says of its past.
 //
-// Nothing here may ever lose a cluster. What would lose one is a reset, which
-// destroying alone does, an init that makes a new authority where there was one, or
-// an etcd that begins without the data that it had. So:
+// Nothing here may ever lose a cluster. A cluster could be lost by a reset, which
+// only destroying does, by an init that makes a new authority in place of an old
+// one, or by an etcd that begins without its data. So:
 //
 //   - init is for a machine that has nothing of a cluster.
 //   - Where our own init began, by a record that was written when the machine had
@@ -40,7 +40,7 @@ func (e *damagedError) Error() string { return e.why }
 //     only what differs is changed, and if the control plane is gone or has another
 //     authority nothing is.
 //
-// known says that the state knows the cluster's id.
+// known reports whether the state has the cluster's id.
 func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, error) {
 	switch {
 	case n.ending:
@@ -50,7 +50,8 @@ func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, erro
 	case n.whole != "" || known:
 		return courseOfWhole(is, n, machine)
 	case n.healthy && !is.Etcd:
-		return "", &damagedError{fmt.Sprintf("the API server of %s was healthy, and the data of etcd are not there any more: mount their disk or restore them from a backup, or destroy the cluster", machine)}
+		return "", &damagedError{fmt.Sprintf("the API server of %s was healthy, and the data of etcd are missing now: "+
+			"mount their disk or restore them from a backup, or destroy the cluster", machine)}
 	case n.begun && is.Etcd && is.CAHash == "":
 		return "", &damagedError{fmt.Sprintf("%s has data of etcd and no authority (/etc/kubernetes/pki/ca.crt): restore that file and its key from a backup, or destroy the cluster", machine)}
 	case is.Role == kubeadm.NoRole && len(is.Left) == 0 && !is.Etcd:
@@ -62,21 +63,24 @@ func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, erro
 	if is.Role != kubeadm.NoRole {
 		there = []string{"a control plane with the authority " + is.CAHash}
 	}
-	return "", &damagedError{fmt.Sprintf("%s has something of a cluster that stoke did not make, and nothing of it was touched:\n  %s\nIf nobody needs it, run there: kubeadm reset", machine, strings.Join(slices.Compact(there), "\n  "))}
+	return "", &damagedError{fmt.Sprintf("%s has parts of a foreign cluster, and nothing of it was touched: %s\nIf "+
+		"it is not needed, run there: kubeadm reset", machine, strings.Join(slices.Compact(there), "\n  "))}
 }
 
 func courseOfWhole(is kubeadm.Facts, n notes, machine string) (course, error) {
 	const again = "\nRestore it from a backup of /etc/kubernetes and etcd. If it is gone for good, a new one is made by: stoke apply -replace=ADDRESS"
 	switch {
 	case is.Role == kubeadm.NoRole || !is.Etcd || is.CAHash == "":
-		return "", &damagedError{fmt.Sprintf("the cluster is not on %s any more, and stoke makes no other one in its place: %s%s", machine, missing(is), again)}
+		return "", &damagedError{fmt.Sprintf("the cluster is no longer on %s, and stoke does not make another one in "+
+			"its place: %s%s", machine, missing(is), again)}
 	case n.whole != "" && n.whole != is.CAHash:
-		return "", &damagedError{fmt.Sprintf("%s is the control plane of another cluster now: its authority is %s, and that of this one was %s%s", machine, is.CAHash, n.whole, again)}
+		return "", &damagedError{fmt.Sprintf("%s is the control plane of another cluster now: its authority is %s, "+
+			"and the authority of this one was %s%s", machine, is.CAHash, n.whole, again)}
 	}
 	return courseKeep, nil
 }
 
-// missing says what of a control plane is not there.
+// missing returns the missing part of a control plane.
 func missing(is kubeadm.Facts) string {
 	var all []string
 	for what, lacks := range map[string]bool{

@@ -30,12 +30,13 @@ func (m *clusterModel) adopt(ctx context.Context, by clusterModel) bool {
 	return !m.Version.IsNull()
 }
 
-// observe sets what follows from the machine, and drift. That the API server does
-// not answer changes nothing else: the cluster is there as long as nobody knows
-// better.
+// observe sets what follows from the machine, and drift. An API server that does
+// not answer changes nothing else: the cluster counts as existing until the
+// opposite is certain.
 func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine, declared clusterModel, diags *diag.Diagnostics) error {
 	if m.Version.IsNull() {
-		diags.AddError("There is no cluster to import", fmt.Sprintf("%s has no record of a metal_cluster. One that was made otherwise cannot be taken over.", on.Name()))
+		diags.AddError("No cluster to import", fmt.Sprintf("%s has no record of a metal_cluster. A cluster that was "+
+			"made otherwise cannot be imported.", on.Name()))
 		return errRefused
 	}
 	spec, err := m.spec(ctx)
@@ -83,7 +84,8 @@ func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine
 // observeInside looks at what is applied in the cluster.
 func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.Machine, spec clusterSpec, l clusterLook, differ func(fact, is string), diags *diag.Diagnostics) {
 	silent := func(err error) {
-		diags.AddWarning("The API server cannot be asked", fmt.Sprintf("%s: %s. What the state says of the cluster is taken for what it has.", on.Name(), strings.TrimSuffix(err.Error(), ".")))
+		diags.AddWarning("The API server cannot be reached", fmt.Sprintf("%s: %s. Stoke uses the recorded values of "+
+			"the cluster.", on.Name(), strings.TrimSuffix(err.Error(), ".")))
 	}
 	if l.silent != nil {
 		differ(factAPI, "does not answer")
@@ -118,7 +120,7 @@ func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.M
 	}
 	objects, err := spec.addons.Objects()
 	if err == nil && len(stale(l.notes.settled.Objects, objects)) > 0 {
-		differ("objects in the cluster", "some that are not declared any more")
+		differ("objects in the cluster", "some that are no longer declared")
 	}
 }
 
@@ -165,7 +167,7 @@ func (m *clusterModel) unprotected(ctx context.Context, j job[clusterModel]) (*c
 	return &is, nil
 }
 
-// restore deletes the cluster, which nobody else does.
+// restore deletes the cluster; only it does.
 func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	is, err := kubeadm.Observe(ctx, on)
 	if err != nil {
@@ -176,9 +178,10 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 		return nil, err
 	}
 	if is.CAHash != "" && n.whole != "" && n.whole != is.CAHash || is.Role == kubeadm.Worker && is.CAHash != "" && n.whole == "" {
-		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched. Give up the one that was there with: stoke state rm", on.Name(), is.CAHash)
+		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched. Give "+
+			"up the old one with: stoke state rm", on.Name(), is.CAHash)
 	}
-	ours := n.begun || n.whole != "" || n.healthy // what somebody else has made by hand is theirs
+	ours := n.begun || n.whole != "" || n.healthy // a cluster made by hand is foreign
 	if m.Protected.ValueBool() && is.Role == kubeadm.ControlPlane && !n.ending {
 		return nil, fmt.Errorf("deletion_protection is set: apply deletion_protection = false first, and destroy then")
 	}
@@ -217,15 +220,15 @@ func end(ctx context.Context, on host.Machine, rec *host.Record, is kubeadm.Fact
 	return append(outcomes, host.Outcome{Fact: "the cluster", Fate: host.Removed}), nil
 }
 
-// leftNodes refuses while other nodes are in the cluster. Those that are not
-// ready are taken for machines that are gone, and told.
+// leftNodes refuses while other nodes are in the cluster. Nodes that are not
+// ready count as machines that are gone, and are reported.
 func leftNodes(ctx context.Context, on host.Machine, is kubeadm.Facts) ([]host.Outcome, error) {
 	if !is.Admin {
 		return nil, nil
 	}
 	if err := kubeadm.Ready(ctx, on); err != nil {
 		if errors.As(err, new(*kubeadm.NotReadyError)) {
-			return nil, nil // nobody can say, and a cluster that is broken has to be removable
+			return nil, nil // the nodes are not known, and a broken cluster has to be removable
 		}
 		return nil, err
 	}
@@ -252,5 +255,5 @@ func leftNodes(ctx context.Context, on host.Machine, is kubeadm.Facts) ([]host.O
 }
 
 func (m *clusterModel) undoing(context.Context, *settings, host.Machine, *host.Record, *diag.Diagnostics) []host.Change {
-	return []host.Change{{Fact: "the cluster", Says: "it goes, with the data of etcd"}}
+	return []host.Change{{Fact: "the cluster", Says: "it is deleted, with the data of etcd"}}
 }

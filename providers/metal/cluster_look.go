@@ -31,9 +31,8 @@ const (
 	noteReady   = "cluster ready"   // what was declared last has become ready
 )
 
-// settled is what was carried out last, and what came of it: with it a change of
-// what is declared is told from a change by hand, and what is declared no more
-// from what somebody else brought.
+// settled is the last applied configuration and its result. It distinguishes
+// configuration changes from drift, and removed arguments from foreign objects.
 type settled struct {
 	APIServer map[string]string `json:"api_server,omitempty"`
 	CertNames []string          `json:"cert_names,omitempty"`
@@ -44,7 +43,7 @@ type settled struct {
 	Images    string            `json:"images,omitempty"`   // the registry
 	Lives     string            `json:"lives,omitempty"`    // of certificates
 	Uploaded  map[string]string `json:"uploaded,omitempty"` // hashes of the ConfigMaps that kubeadm made, by name
-	Objects   []string          `json:"objects,omitempty"`  // keys of what was applied in the cluster
+	Objects   []string          `json:"objects,omitempty"`  // keys of the objects applied in the cluster
 }
 
 // changing replaces the hash of a value while it changes: no declared value has it.
@@ -72,7 +71,7 @@ func (s settled) unsettled(want settled) settled {
 	return s
 }
 
-// notes are a record's, as far as they are about the cluster.
+// notes are the record's notes about the cluster.
 type notes struct {
 	begun, healthy, ending bool
 	ready                  bool
@@ -104,7 +103,7 @@ type clusterLook struct {
 }
 
 // lookAtCluster observes the machine, and asks the API server there for its
-// nodes. That it does not answer is no error.
+// nodes. A failed answer is not an error.
 func (s *settings) lookAtCluster(ctx context.Context, m host.Machine, want packages.Spec) (l clusterLook, err error) {
 	if l.is, err = kubeadm.Observe(ctx, m); err != nil {
 		return l, err
@@ -136,7 +135,7 @@ func (s *settings) lookAtCluster(ctx context.Context, m host.Machine, want packa
 	return l, nil
 }
 
-// hashes are those of what is declared.
+// hashes returns the hashes of the declared values.
 func (s clusterSpec) hashes() (settled, error) {
 	var err error
 	hash := func(v map[string]any) string {
@@ -156,8 +155,8 @@ func (s clusterSpec) hashes() (settled, error) {
 	return is, err
 }
 
-// changes compares a control plane with what is declared: what is to be done on
-// its machine. It is about one whose init has ended.
+// changes compares a control plane whose init has ended with the declaration,
+// and returns the changes of its machine. It is about one whose init has ended.
 func (s clusterSpec) changes(l clusterLook) ([]host.Change, error) {
 	want, err := s.hashes()
 	if err != nil {
@@ -228,7 +227,7 @@ const (
 	factCluster    = "the control plane"
 )
 
-// changedArguments compares those of the API server.
+// changedArguments compares the arguments of the API server.
 func (s clusterSpec) changedArguments(is kubeadm.Facts, was settled) []host.Change {
 	var all []host.Change
 	want := s.cluster.APIServer

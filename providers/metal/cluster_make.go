@@ -61,7 +61,8 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 		var diags diag.Diagnostics
 		m.sameNode(j.prior, &diags)
 		for _, at := range replacing(ctx, j.prior, m) {
-			diags.AddAttributeError(at, "This is another cluster", "The value, which was not known while planning, makes another cluster in place of the one that is there. Plan again: the plan shows the replacement.")
+			diags.AddAttributeError(at, "This is another cluster", "The value, which was not known while planning, "+
+				"replaces the cluster. Plan again: the plan shows the replacement.")
 		}
 		if j.diags.Append(diags...); diags.HasError() {
 			return nil, errRefused
@@ -75,7 +76,7 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 	is := *m
 	if err != nil {
 		is.Access, is.Join = types.ObjectNull(connect.AttributeTypes()), types.ObjectNull(joinTypes())
-		if j.prior != nil { // the cluster is what it was, as far as others go
+		if j.prior != nil { // for other resources the cluster is unchanged
 			is.Access, is.Join = j.prior.Access, j.prior.Join
 		}
 		is.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{factCluster: types.StringValue("not finished")})
@@ -136,18 +137,19 @@ func (w *clusterWork) observe(ctx context.Context) (err error) {
 	return err
 }
 
-// sameRelease refuses a control plane of another release than what was planned is of:
-// kubeadm's phases would make that of it, forwards or backwards.
+// sameRelease rejects a control plane of another release than the planned one:
+// kubeadm's phases would upgrade or downgrade it.
 func (w *clusterWork) sameRelease(ctx context.Context) error {
 	is, err := kubeadm.ParseRelease(w.look.is.Version)
 	switch {
-	case err != nil: // by an image of somebody's own
+	case err != nil: // a custom image
 		return nil
 	case w.spec.anyPatch: // nobody has stored which
 		w.model.learn(w.look.is)
 		return w.observe(ctx)
 	case is != w.spec.release:
-		return &damagedError{fmt.Sprintf("the control plane on %s runs Kubernetes %s, and %s was planned: somebody has changed it since. Plan again", w.m.Name(), is, w.spec.release)}
+		return &damagedError{fmt.Sprintf("the control plane on %s runs Kubernetes %s, and %s was planned: it was "+
+			"changed since. Plan again", w.m.Name(), is, w.spec.release)}
 	}
 	return nil
 }
@@ -171,7 +173,7 @@ func (w *clusterWork) fit(ctx context.Context) error {
 	return nil
 }
 
-// carryOut does all that is to be done.
+// carryOut makes the decided changes.
 func (w *clusterWork) carryOut(ctx context.Context, what course) error {
 	if err := w.install(ctx); err != nil {
 		return err
@@ -221,7 +223,7 @@ func (w *clusterWork) install(ctx context.Context) error {
 		return err
 	}
 	w.model.Installed = types.StringValue(release.String())
-	if w.spec.anyPatch { // from now on it is this one that apt keeps
+	if w.spec.anyPatch { // from now on apt keeps this one
 		w.spec.release, w.spec.anyPatch = release, false
 		if err := installKubernetes(ctx, w.m, w.rec, w.spec.packages(w.s, w.model.Repository)); err != nil {
 			return err
@@ -337,7 +339,7 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 			return err
 		}
 		if !w.spec.addons.Network() {
-			return nil // who brings it comes after us
+			return nil // the network plugin comes later
 		}
 		server, err := addons.DNS(ctx, c)
 		if err != nil {

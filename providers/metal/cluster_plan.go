@@ -28,14 +28,14 @@ import (
 // expiryNotice is how long before a certificate expires plans say so.
 const expiryNotice = 60 * 24 * time.Hour
 
-// ModifyPlan says what would be changed, and refuses what cannot be.
+// ModifyPlan reports the changes, and rejects impossible ones.
 func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, state, ok := r.planned(ctx, req, resp)
 	if !ok {
 		r.protect(ctx, req.State, &resp.Diagnostics)
 		return
 	}
-	var endpoint types.String // one that is declared and not known yet is nobody's to fill in
+	var endpoint types.String // stays unknown where a declared value is not known yet
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("endpoint"), &endpoint)...)
 	if plan.Endpoint.IsUnknown() && endpoint.IsNull() {
 		if way, err := plan.leads(ctx); err == nil {
@@ -45,7 +45,8 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if state != nil {
 		resp.RequiresReplace = append(resp.RequiresReplace, replacing(ctx, state, plan)...)
 		if len(resp.RequiresReplace) > 0 && state.Protected.ValueBool() {
-			resp.Diagnostics.AddAttributeError(resp.RequiresReplace[0], "Cluster is protected", "This change makes another cluster in place of the one that is there, with all that is in it, and deletion_protection is set. Take the change back, or apply deletion_protection = false first.")
+			resp.Diagnostics.AddAttributeError(resp.RequiresReplace[0], "Cluster is protected", "This change replaces "+
+				"the cluster, with all that is in it, and deletion_protection is set. Take the change back, or apply deletion_protection = false first.")
 		}
 		plan.sameVersion(state, &resp.Diagnostics)
 		if len(resp.RequiresReplace) == 0 {
@@ -63,8 +64,8 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// protect refuses to destroy a cluster that is protected. One that is not on its
-// machine any more is protected from nothing.
+// protect refuses to destroy a cluster that is protected. A cluster that is no
+// longer on its machine is not protected.
 func (r *clusterResource) protect(ctx context.Context, was tfsdk.State, diags *diag.Diagnostics) {
 	var state clusterModel
 	if was.Raw.IsNull() {
@@ -81,7 +82,7 @@ func (r *clusterResource) protect(ctx context.Context, was tfsdk.State, diags *d
 	diags.AddError("Cluster is protected", "deletion_protection is set. To destroy the cluster with all that is in it, apply deletion_protection = false first.")
 }
 
-// replacing are the arguments by which a cluster becomes another one.
+// replacing returns the changed arguments that replace a cluster.
 func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
 	var all []path.Path
 	for _, of := range []struct {
@@ -95,16 +96,16 @@ func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
 			all = append(all, path.Root(of.name))
 		}
 	}
-	// A machine that was installed anew has another key at the same address, and one
-	// whose key is written in another way is the same: what is there tells.
+	// A reinstalled machine has another key at the same address, and one whose key
+	// is written in another way is the same: the observed record decides.
 	if otherMachine(ctx, state.head(), plan.head()) && !reinstalled(ctx, state.head(), plan.head()) {
 		all = append(all, clusterAt)
 	}
 	return all
 }
 
-// sameNode refuses another name or address of the control plane's node: etcd and the
-// certificates have the ones that it was made with.
+// sameNode rejects another name or address of the control plane's node: etcd and the
+// certificates contain the original ones.
 func (m *clusterModel) sameNode(state *clusterModel, diags *diag.Diagnostics) {
 	for _, of := range []struct {
 		name     string
@@ -116,7 +117,7 @@ func (m *clusterModel) sameNode(state *clusterModel, diags *diag.Diagnostics) {
 	}
 }
 
-// sameVersion refuses another version than the one that is installed.
+// sameVersion rejects another version than the installed one.
 func (m *clusterModel) sameVersion(state *clusterModel, diags *diag.Diagnostics) {
 	installed, err := kubeadm.ParseRelease(state.Installed.ValueString())
 	if err != nil || m.Version.IsUnknown() {
@@ -159,7 +160,7 @@ func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel
 	return promise{}
 }
 
-// keepResults are what stays while a cluster is changed.
+// keepResults keeps the results that a change of the cluster does not affect.
 func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 	was, known := joinFrom(ctx, state.Join)
 	if state.Access.IsNull() {
@@ -186,7 +187,7 @@ func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 	}
 }
 
-// planJoin is join as far as it follows from what is declared.
+// planJoin is join as far as it follows from the declaration.
 func (m *clusterModel) planJoin(ctx context.Context, caHash string) types.Object {
 	join, err := m.joining(ctx, caHash)
 	if err != nil {
@@ -195,7 +196,7 @@ func (m *clusterModel) planJoin(ctx context.Context, caHash string) types.Object
 	return join
 }
 
-// lookAhead says what apply would do on the machine, and what stands in its way.
+// lookAhead returns what apply would do on the machine, and reports obstacles.
 func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way connect.SSH, state, plan *clusterModel, anew bool, diags *diag.Diagnostics) (promise, error) {
 	plan.ID = claim(ctx, m, clusterRecord, "Cluster is managed already", clusterAt, way, plan.ID, diags)
 	known := *plan
@@ -211,8 +212,8 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 		return promise{}, nil
 	}
 	l, err := r.settings.lookAtCluster(ctx, m, spec.packages(r.settings, plan.Repository))
-	// What makes another cluster of the one on its machine begins when that is gone,
-	// and another machine is looked at before anything is destroyed.
+	// A replacement on the same machine begins when the old cluster is removed;
+	// another machine is checked before anything is destroyed.
 	if err == nil && replaced(ctx, m, clusterRecord) != nil {
 		l.protect(ctx, diags)
 		return promise{}, nil
@@ -250,16 +251,17 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 	return promising(changes), nil
 }
 
-// protect refuses to make a cluster anew in place of a protected one that is there,
-// because somebody said -replace, say.
+// protect rejects the replacement of a protected cluster that exists, such as by
+// -replace.
 func (l clusterLook) protect(ctx context.Context, diags *diag.Diagnostics) {
 	set := part(providers.CallFrom(ctx).Replaces, "deletion_protection")
 	if set != cty.NilVal && set.True() && l.is.Role == kubeadm.ControlPlane && !l.notes.ending {
-		diags.AddError("Cluster is protected", "deletion_protection is set. To make another cluster in place of the one that is there, with all that is in it, apply deletion_protection = false first.")
+		diags.AddError("Cluster is protected", "deletion_protection is set. To replace the cluster, with all that is "+
+			"in it, apply deletion_protection = false first.")
 	}
 }
 
-// has tells whether an argument is declared that a note may stand at.
+// has reports whether an argument is declared, so that a note can point at it.
 func (m *clusterModel) has(argument string) bool {
 	switch argument {
 	case "kubelet_configuration":
@@ -274,8 +276,9 @@ func (m *clusterModel) has(argument string) bool {
 	return true
 }
 
-// preflight tells what kubeadm will refuse. What a metal_host may fix in the same
-// plan is left to the review of the whole plan, or a warning where there is none.
+// preflight reports what kubeadm will reject. Faults that a metal_host of the
+// same plan may fix are left to the review of the whole plan; without a review
+// they are warnings.
 func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec clusterSpec, diags *diag.Diagnostics) {
 	f, err := r.settings.known(ctx, m)
 	if err != nil {
@@ -304,7 +307,8 @@ func unready(machine string, soon []unfitness) string {
 	return text
 }
 
-// noteNewer tells of a newer patch, which nobody installs by itself.
+// noteNewer notes a newer patch release. stoke does not install it without a
+// change of the configuration.
 func noteNewer(ctx context.Context, diags *diag.Diagnostics, installed kubeadm.Release, have packages.State) {
 	newest := installed
 	for _, v := range have.Packages["kubeadm"].Versions {

@@ -50,12 +50,12 @@ func TestClusterAhead(t *testing.T) {
 		anew        bool
 		err, warned string
 	}{
-		{"a machine with remains", "/etc/kubernetes/pki/ca.crt", nil, plannedCluster(t, "192.0.2.1", one, true, false), false, "did not make", ""},
-		{"a cluster that is gone", "", plannedCluster(t, "192.0.2.1", one, true, true), plannedCluster(t, "192.0.2.1", one, true, true), false, "makes no other one", ""},
+		{"a machine with remains", "/etc/kubernetes/pki/ca.crt", nil, plannedCluster(t, "192.0.2.1", one, true, false), false, "parts of a foreign cluster", ""},
+		{"a cluster that is gone", "", plannedCluster(t, "192.0.2.1", one, true, true), plannedCluster(t, "192.0.2.1", one, true, true), false, "does not make another one", ""},
 		{"one that is gone, and is to be unprotected", "", plannedCluster(t, "192.0.2.1", one, true, true), plannedCluster(t, "192.0.2.1", one, false, true), false, "", "takes deletion_protection away and does nothing else"},
-		{"one that is gone, and is not protected", "", plannedCluster(t, "192.0.2.1", one, false, true), plannedCluster(t, "192.0.2.1", one, false, true), false, "makes no other one", ""},
+		{"one that is gone, and is not protected", "", plannedCluster(t, "192.0.2.1", one, false, true), plannedCluster(t, "192.0.2.1", one, false, true), false, "does not make another one", ""},
 		{"another cluster on its machine", "/etc/kubernetes/pki/ca.crt", plannedCluster(t, "192.0.2.1", one, false, true), plannedCluster(t, "192.0.2.1", one, false, true), true, "", ""},
-		{"another machine with remains", "/etc/kubernetes/pki/ca.crt", plannedCluster(t, "192.0.2.1", one, false, true), plannedCluster(t, "192.0.2.2", other, false, true), true, "did not make", ""},
+		{"another machine with remains", "/etc/kubernetes/pki/ca.crt", plannedCluster(t, "192.0.2.1", one, false, true), plannedCluster(t, "192.0.2.2", other, false, true), true, "parts of a foreign cluster", ""},
 		{"another machine", "", plannedCluster(t, "192.0.2.1", one, false, true), plannedCluster(t, "192.0.2.2", other, false, true), true, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

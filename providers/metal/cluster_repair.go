@@ -18,8 +18,8 @@ var (
 	phasesAfter  = [][]string{{"upload-config", "all"}, {"mark-control-plane"}, {"bootstrap-token"}, {"kubelet-finalize", "all"}, {"addon", "all"}}
 )
 
-// finish repeats init's phases where it was cut off: each goes on from what is
-// there.
+// finish repeats init's phases where it was cut off: each keeps existing files
+// and data.
 func (w *clusterWork) finish(ctx context.Context) error {
 	w.waited = true
 	if kubeadm.Ready(ctx, w.m) != nil {
@@ -42,9 +42,9 @@ func (w *clusterWork) finish(ctx context.Context) error {
 	return w.began(ctx)
 }
 
-// mendCertificates removes what init could not go on from: halves of what it was
-// writing, where no API server ever ran, and a certificate of the API server's
-// without a name that was declared since. kubeadm refuses both.
+// mendCertificates removes files that prevent init from continuing: half-written
+// ones, if no API server ever ran, and a certificate of the API server that
+// lacks a declared name. kubeadm refuses both.
 func (w *clusterWork) mendCertificates(ctx context.Context) error {
 	is := w.look.is
 	if !is.Etcd && !w.look.notes.healthy {
@@ -78,7 +78,8 @@ func (w *clusterWork) repair(ctx context.Context) error {
 	if err := w.answers(ctx); err != nil {
 		return err
 	}
-	// Somebody may have taken the operators' rights, by which we go on.
+	// The rights of the operators, which the next steps use, may have been
+	// removed.
 	return kubeadm.Authorize(ctx, w.m, kubernetes.Operators)
 }
 
@@ -92,9 +93,9 @@ func (w *clusterWork) answers(ctx context.Context) error {
 	if err = kubeadm.AwaitReady(ctx, w.m, w.patience); err == nil || !errors.As(err, new(*kubeadm.NotReadyError)) {
 		return err
 	}
-	// A change of names that was cut off has left no certificate of the API server's.
-	// One that is there stays: it may lack names that are declared by now, which
-	// kubeadm refuses and change sees to.
+	// A change of names that was cut off has left no certificate of the API server.
+	// An existing certificate is kept: kubeadm refuses to replace a certificate
+	// that lacks declared names, and change does it later.
 	if _, there := w.look.is.Certificates[apiServerCertificate]; !there {
 		if err := w.phases(ctx, []string{"certs", "apiserver"}); err != nil {
 			return err
@@ -106,7 +107,7 @@ func (w *clusterWork) answers(ctx context.Context) error {
 	return kubeadm.AwaitReady(ctx, w.m, apiTime)
 }
 
-// change carries out on the machine what differs of what is declared.
+// change makes the declared changes on the machine.
 func (w *clusterWork) change(ctx context.Context) error {
 	ahead, err := w.spec.changes(w.look)
 	if err != nil || len(ahead) == 0 {
@@ -153,8 +154,8 @@ func (w *clusterWork) changed(ctx context.Context, ahead []host.Change) error {
 }
 
 // configureKubelet gives all kubelets their configuration by way of the cluster, and
-// the control plane's takes it. The phase kubelet-start would have systemd read its
-// units anew, by which containers lose their GPUs.
+// the control plane's takes it. The phase kubelet-start would make systemd reload
+// its units, and then containers lose their GPUs.
 func (w *clusterWork) configureKubelet(ctx context.Context) error {
 	if err := w.phases(ctx, []string{"upload-config", "kubelet"}); err != nil {
 		return err

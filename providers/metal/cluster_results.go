@@ -24,13 +24,12 @@ import (
 // clusterAt is the argument that leads to the control plane.
 var clusterAt = path.Root("control_plane")
 
-// endpointOf is where the API server of a machine is reached, where nobody says
-// otherwise.
+// endpointOf is the default endpoint of a machine's API server.
 func endpointOf(way connect.SSH) string {
 	return net.JoinHostPort(strings.Trim(way.Address, "[]"), "6443")
 }
 
-// stale are keys of what was applied and is not among objects.
+// stale returns keys of applied objects that are not among objects.
 func stale(before []string, objects []*unstructured.Unstructured) []string {
 	return slices.DeleteFunc(slices.Clone(before), func(key string) bool {
 		return slices.ContainsFunc(objects, func(u *unstructured.Unstructured) bool { return object.KeyOf(u).String() == key })
@@ -45,8 +44,8 @@ func (w *clusterWork) dial(ctx context.Context, network, address string) (net.Co
 // logTime is for keeping the logs that say why something failed.
 const logTime = time.Minute
 
-// explained adds to an error that came while something was waited for where the
-// last lines of the cluster's programs are kept, and the last errors among them.
+// explained adds the place and the last errors of the programs' logs to an error
+// of a wait.
 func (w *clusterWork) explained(ctx context.Context, err error) error {
 	if !w.waited || errors.Is(err, host.ErrStopped) || ctx.Err() != nil {
 		return err
@@ -107,9 +106,9 @@ func (m *clusterModel) joining(ctx context.Context, caHash string) (types.Object
 	return o, failed(diags)
 }
 
-// learn sets what follows from a control plane that is there, and that nobody has
-// stored: the cluster was imported, an apply was cut off before it could say so, or
-// somebody has upgraded it by hand.
+// learn sets the values of a control plane that exists and was not stored: the
+// cluster was imported, an apply was cut off before it could store it, or it was
+// upgraded by hand.
 func (m *clusterModel) learn(is kubeadm.Facts) {
 	if !is.Whole {
 		return

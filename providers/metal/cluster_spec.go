@@ -31,11 +31,11 @@ type clusterSpec struct {
 	anyPatch bool // of the release's minor: none was installed yet
 }
 
-// errUnknown says that a part of what is declared is not known yet.
+// errUnknown: a declared value is not known yet.
 var errUnknown = errors.New("not known yet")
 
-// spec reads the model. What follows from the machine (its name and address) is
-// "" while nobody has looked.
+// spec reads the model. Values that come from the machine (its name and
+// address) are "" before it was observed.
 func (m *clusterModel) spec(ctx context.Context) (clusterSpec, error) {
 	if !wholly(ctx, m.Version, m.Pods, m.Services, m.Domain, m.CNI, m.Manifest, m.Kubelet, m.Proxy, m.Patches, m.APIServer, m.CertSANs,
 		m.CertificateLife, m.CALife, m.IgnorePreflight, m.Images, m.GPUPlugin, m.GPUPluginImage, m.FlannelImage, m.FlannelPluginImage) {
@@ -52,8 +52,8 @@ func (m *clusterModel) spec(ctx context.Context) (clusterSpec, error) {
 		FlannelImage: m.FlannelImage.ValueString(), FlannelPluginImage: m.FlannelPluginImage.ValueString(),
 		GPUPlugin: m.GPUPlugin.ValueString() == gpuNVIDIA, GPUPluginImage: m.GPUPluginImage.ValueString(),
 	}
-	// The port of an endpoint that is the machine itself is the API server's own;
-	// any other is a load balancer's.
+	// If the endpoint is the machine itself, its port is the port of the API
+	// server; otherwise it is the port of a load balancer.
 	if name, port, err := net.SplitHostPort(s.cluster.Endpoint); err == nil && name == s.cluster.Advertise {
 		s.cluster.Port, _ = strconv.Atoi(port)
 	}
@@ -87,13 +87,13 @@ func (m *clusterModel) spec(ctx context.Context) (clusterSpec, error) {
 	return s, nil
 }
 
-// flannel tells whether the network of pods is flannel's.
+// flannel reports whether the pod network is flannel.
 func (m *clusterModel) flannel() bool {
 	return m.CNI.ValueString() == cniFlannel || m.CNI.IsNull() && m.Manifest.ValueString() == ""
 }
 
-// release is the one that is installed, the one that is declared, or a minor of
-// which any patch will do.
+// release returns the installed release, the declared one, or a minor whose
+// patch does not matter.
 func (m *clusterModel) release() (r kubeadm.Release, anyPatch bool, err error) {
 	if installed := m.Installed.ValueString(); installed != "" {
 		r, err = kubeadm.ParseRelease(installed)
@@ -123,15 +123,15 @@ func (d document) read() (map[string]any, error) {
 	}
 	var v map[string]any
 	if err := yaml.UnmarshalStrict([]byte(d.text.ValueString()), &v); err != nil {
-		return nil, fmt.Errorf("it is no YAML object: %w", err)
+		return nil, fmt.Errorf("it is not a YAML object: %w", err)
 	}
 	return v, nil
 }
 
 const admissionPlugins = "enable-admission-plugins"
 
-// admitting adds the admission plugin by which a pod that asks for a GPU
-// tolerates the taint of nodes with GPUs. kubeadm's own is NodeRestriction.
+// admitting adds the admission plugin that makes a pod with GPUs tolerate the
+// taint of nodes with GPUs. kubeadm's own is NodeRestriction.
 func admitting(args map[string]string) map[string]string {
 	all := map[string]string{admissionPlugins: "NodeRestriction"}
 	for name, v := range args {
@@ -145,8 +145,8 @@ func admitting(args map[string]string) map[string]string {
 	return all
 }
 
-// packages are those of the cluster's release; while there is none, the newest
-// that the repository has of its minor.
+// packages are the packages of the cluster's release; before the first, of the
+// newest patch of its minor in the repository.
 func (s clusterSpec) packages(on *settings, override *gpuRepositoryModel) packages.Spec {
 	p := on.kubernetes(clusterRecord, "metal_cluster", s.release, override)
 	if s.anyPatch {
@@ -160,8 +160,8 @@ func (s clusterSpec) packages(on *settings, override *gpuRepositoryModel) packag
 }
 
 // resolve takes what follows from the machine: the node's name, and the address
-// that others reach it by. It looks anew: metal_host may have given the machine
-// its name a moment ago.
+// that others reach it by. It observes the machine again: metal_host may have
+// given it its name a moment ago.
 func (m *clusterModel) resolve(ctx context.Context, on host.Machine) error {
 	if m.NodeName.ValueString() != "" && m.Advertise.ValueString() != "" {
 		return nil

@@ -25,7 +25,7 @@ var clusterArgument = map[string]string{
 	"IgnorePreflight": "ignore_preflight_errors",
 }
 
-// ValidateConfig says what is wrong with a configuration by itself.
+// ValidateConfig checks the configuration without the machine.
 func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config clusterModel
 	diags := &resp.Diagnostics
@@ -33,7 +33,8 @@ func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.Valid
 		return
 	}
 	if n := len(config.ControlPlane.Elements()); !config.ControlPlane.IsUnknown() && n != 1 {
-		diags.AddAttributeError(clusterAt, "One control plane is supported", fmt.Sprintf("There are %d machines in the list. Write the ssh of one metal_host: several control planes are to come.", n))
+		diags.AddAttributeError(clusterAt, "One control plane is supported", fmt.Sprintf("There are %d machines in the list. "+
+			"Write the ssh of one metal_host: several control planes are not possible yet.", n))
 	}
 	if !config.CNI.IsNull() && !config.Manifest.IsNull() {
 		diags.AddAttributeError(path.Root("cni_manifest"), "Two networks of pods", "cni and cni_manifest say both what the network of pods is. Leave one out.")
@@ -75,8 +76,8 @@ func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.Valid
 	}
 }
 
-// problems reports what is wrong at the arguments that it comes from, and whether
-// there was anything.
+// problems reports faults at the arguments that cause them, and whether there
+// were any.
 func (s clusterSpec) problems(diags *diag.Diagnostics) bool {
 	before := diags.ErrorsCount()
 	for _, p := range append(s.cluster.Check(), s.node.Check()...) {
@@ -98,7 +99,9 @@ func (s clusterSpec) problems(diags *diag.Diagnostics) bool {
 	}
 	for name := range s.patches {
 		if !patchName.MatchString(name) {
-			diags.AddAttributeError(path.Root("kubeadm_patches").AtMapKey(name), "Invalid name of a patch", fmt.Sprintf("%q is none: kubeadm reads files called TARGET[SUFFIX][+TYPE].EXTENSION, such as kube-apiserver0+strategic.yaml, where the target is %s.", name, strings.Join(patchTargets, ", ")))
+			diags.AddAttributeError(path.Root("kubeadm_patches").AtMapKey(name), "Invalid name of a patch", fmt.Sprintf(""+
+				"%q is not valid: kubeadm reads files called TARGET[SUFFIX][+TYPE].EXTENSION, such as "+
+				"kube-apiserver0+strategic.yaml, where the target is %s.", name, strings.Join(patchTargets, ", ")))
 		}
 	}
 	return diags.ErrorsCount() > before
@@ -111,8 +114,7 @@ var (
 	patchName    = pattern.New(`^(` + strings.Join(patchTargets, "|") + `)[A-Za-z0-9_-]*(\+(strategic|merge|json))?\.(json|yaml)$`)
 )
 
-// assume gives arguments that were left out the values that they will have, or
-// ones that nothing is wrong with.
+// assume gives omitted arguments their later values, or valid ones.
 func (m *clusterModel) assume() {
 	one := func(text string) types.List {
 		return types.ListValueMust(types.StringType, []attr.Value{types.StringValue(text)})

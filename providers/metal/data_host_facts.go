@@ -21,8 +21,7 @@ import (
 
 type hostFacts struct{ configured }
 
-// configured is what data sources have in common: the settings, of which there are
-// none while validating.
+// configured has the settings of a data source; they are nil while validating.
 type configured struct{ settings *settings }
 
 // Configure takes the settings.
@@ -38,7 +37,7 @@ func (d *hostFacts) Metadata(_ context.Context, req datasource.MetadataRequest, 
 
 func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "What a machine is: operating system, hardware, network, clock, and what runs there. It changes nothing. Sizes are bytes; what the machine does not tell is \"\", 0 or empty.",
+		Description: "Facts of a machine: operating system, hardware, network, clock, and running software. It changes nothing. Sizes are bytes; what the machine does not tell is \"\", 0 or empty.",
 		Attributes:  map[string]schema.Attribute{"host": connect.ForDataSource(connect.MachineArgument("The machine: the ssh of a metal_host, or an object with address, host_key and whatever else it takes to get there."))},
 	}
 	t := reflect.TypeFor[facts.Facts]()
@@ -88,7 +87,8 @@ func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 	switch {
 	case errors.Is(err, connect.ErrUnknown):
-		resp.Diagnostics.AddError("Machine is not known yet", fmt.Sprintf("What leads to it depends on something that is not known before apply: %s.", err))
+		resp.Diagnostics.AddError("Machine is not known yet", fmt.Sprintf("Its connection depends on a value that is "+
+			"not known before apply: %s.", err))
 		return
 	case err != nil:
 		summary, detail := unreachable(way.Address, err)

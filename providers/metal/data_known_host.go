@@ -46,10 +46,11 @@ func (d *knownHost) Metadata(_ context.Context, req datasource.MetadataRequest, 
 func (d *knownHost) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "The host key of a machine: from a known_hosts file, or, without one, whatever the machine shows now. " +
-			"A key that was only shown is trusted by nobody: it is a convenience for a network that you trust, or for a key that you compare (fingerprint) before it gets into a configuration. " +
-			"A machine that somebody put in its place shows its own key, and the plan follows it.",
+			"A key that was only shown is not verified: it is a convenience for a network that you trust, or for a key " +
+			"that you compare (fingerprint) before it gets into a configuration. " +
+			"A machine that an attacker put in its place shows its own key, and the plan follows it.",
 		Attributes: map[string]schema.Attribute{
-			"address": schema.StringAttribute{Required: true, Description: "Host name or IP address, as it stands in the file."},
+			"address": schema.StringAttribute{Required: true, Description: "Host name or IP address, as in the file."},
 			"port":    schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
 			"known_hosts_file": schema.StringAttribute{
 				Optional: true, Description: "File in OpenSSH's format, such as ~/.ssh/known_hosts; hashed names are found, revoked keys and authorities are not taken. The machine is not asked then.",
@@ -57,7 +58,8 @@ func (d *knownHost) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 			"hops":        connect.ForDataSource(connect.MachineArgument("")).Attributes["hops"],
 			"host_key":    schema.StringAttribute{Computed: true, Description: "Public host key, such as \"ssh-ed25519 AAAA…\": Ed25519 before ECDSA before RSA where there are several."},
 			"fingerprint": schema.StringAttribute{Computed: true, Description: "The key's SHA-256 fingerprint, as ssh-keygen -lf shows it."},
-			"source":      schema.StringAttribute{Computed: true, Description: "FILE:LINE, or \"connection\" for a key that the machine showed and nobody has compared."},
+			"source": schema.StringAttribute{Computed: true, Description: "FILE:LINE, or \"connection\" for a key " +
+				"that the machine showed and that was not compared."},
 		},
 	}
 }
@@ -129,8 +131,8 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 	return fromMachine(ctx, dial, to)
 }
 
-// through are the machines on the way: those that were given, or else the
-// provider block's.
+// through returns the machines on the way: the given ones, or the bastions of
+// the provider block.
 func (d *knownHost) through(given []knownHostHop, to connect.Hop) ([]connect.Hop, error) {
 	if len(given) == 0 && d.settings != nil {
 		return d.settings.ssh.Hops(to)

@@ -13,12 +13,12 @@ import (
 )
 
 // declaredKey is where private state keeps what the last apply declared. The
-// state holds what the machine has, in which a package that somebody removed is
-// missing: without this nobody would look for it again.
+// state has the observed packages. Without this record, a package that was
+// removed by hand would be forgotten.
 const declaredKey = "declared"
 
-// unfinishedKey is where private state keeps that the last apply failed: what its
-// record notes may be declared neither by what was nor by what is.
+// unfinishedKey is the key of private data for a failed last apply: its record
+// may have notes that neither the old nor the new declaration has.
 const unfinishedKey = "unfinished"
 
 type privateGetter interface {
@@ -38,15 +38,15 @@ func saveDeclaredInState(ctx context.Context, p privateSetter, raw tftypes.Value
 		b, err = json.Marshal(v.MsgPack)
 	}
 	if err != nil {
-		diags.AddError("What was declared cannot be noted", err.Error())
+		diags.AddError("The declaration cannot be noted", err.Error())
 		return diags
 	}
 	diags.Append(p.SetKey(ctx, declaredKey, b)...)
 	return diags
 }
 
-// loadDeclaredFromState reads the note into a model; false when there is none, or one of
-// another version of the schema.
+// loadDeclaredFromState reads the note into a model; false without a note, or with a
+// note of another version of the schema.
 func loadDeclaredFromState(ctx context.Context, p privateGetter, s schema.Schema, into any) (bool, error) {
 	b, diags := p.GetKey(ctx, declaredKey)
 	if diags.HasError() || len(b) == 0 {
@@ -58,7 +58,7 @@ func loadDeclaredFromState(ctx context.Context, p privateGetter, s schema.Schema
 	}
 	raw, err := v.Unmarshal(s.Type().TerraformType(ctx))
 	if err != nil {
-		return false, nil // an older schema's: the state has to do
+		return false, nil // a note of an older schema: the state has to do
 	}
 	state := tfsdk.State{Raw: raw, Schema: s}
 	if state.Get(ctx, into).HasError() {
@@ -68,12 +68,12 @@ func loadDeclaredFromState(ctx context.Context, p privateGetter, s schema.Schema
 }
 
 func saveUnfinished(ctx context.Context, p privateSetter, failed bool) diag.Diagnostics {
-	b, _ := json.Marshal(failed) // of a truth value that is no error
+	b, _ := json.Marshal(failed) // a truth value always encodes
 	return p.SetKey(ctx, unfinishedKey, b)
 }
 
-// unfinished reports whether the last apply failed, so that a plan looks at the
-// record though all that is declared is as it is to be.
+// unfinished reports whether the last apply failed, so that a plan reads the
+// record even if nothing else differs.
 func unfinished(ctx context.Context, p privateGetter) bool {
 	b, _ := p.GetKey(ctx, unfinishedKey)
 	return string(b) == "true"

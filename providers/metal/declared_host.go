@@ -17,9 +17,9 @@ import (
 )
 
 // saveDeclaredOnHost keeps on the machine what is declared, so that whoever imports it
-// finds it: otherwise an import knows nothing but the machine, and the next plan
-// shows every argument as new. What follows from the arguments is left out, and
-// what files hold, which may be secret.
+// finds it: otherwise an import knows nothing but the machine, and the next plan shows
+// every argument as new. Values that follow from the arguments are left out, and
+// contents of files, which may be secret.
 func saveDeclaredOnHost(ctx context.Context, rec *host.Record, s schema.Schema, raw tftypes.Value) error {
 	all, _ := plain(raw).(map[string]any)
 	for name, a := range s.Attributes {
@@ -120,8 +120,8 @@ func (m *hostModel) wayAsDeclared(from hostModel) {
 	}
 }
 
-// hostAsDeclared is the argument host of what is imported: as it was declared, if
-// that leads to the machine which the import names, and it does not say how.
+// hostAsDeclared is the argument host of an imported resource: as declared, if
+// that leads to the machine that the import names without an own connection.
 func hostAsDeclared(ctx context.Context, was, named types.Object) types.Object {
 	a, _ := connect.MachineFromObject(ctx, was)
 	b, _ := connect.MachineFromObject(ctx, named)

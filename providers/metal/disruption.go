@@ -50,8 +50,8 @@ func (s *shared) countBy(file types.String) diag.Diagnostics {
 	return diags
 }
 
-// disruptionModel is the part of a resource that says what may be done to the
-// pods of a node. A model embeds it.
+// disruptionModel is the part of a resource about disruptions of pods on a
+// node. A model embeds it.
 type disruptionModel struct {
 	Disruption     types.String `tfsdk:"disruption"`
 	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"`
@@ -123,9 +123,9 @@ func inCluster(ctx context.Context, m host.Machine, p drain.Policy) (drain.Polic
 	return p, nil
 }
 
-// locked works on a machine while nobody else does: no other process, and no
-// other resource of this one. What is done goes through the machine and the
-// context that work gets, which end with the lock unless it is unleased.
+// locked calls work with the lock of a machine: no other process and no other
+// resource of this process changes the machine. work uses only the given
+// machine and context. Both end with the lock, unless it is unleased.
 func (s *settings) locked(ctx context.Context, m host.Machine, unleased bool, work func(context.Context, host.Machine) error) error {
 	lock, err := s.shared.locks.Lock(ctx, m)
 	if err != nil {
@@ -201,8 +201,8 @@ func harmless(changes []host.Change) bool {
 	return true
 }
 
-// reportPlan tells what carrying out changes interrupts, and refuses what the
-// policy does not allow.
+// reportPlan reports the disruptions of changes, and rejects disruptions that
+// the policy forbids.
 func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
 	if host.Greatest(changes) == host.None {
 		noteChanges(ctx, diags, changes)
@@ -213,7 +213,7 @@ func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m ho
 	noteChanges(ctx, diags, changes)
 	if err != nil {
 		if !harmless(changes) {
-			diags.AddWarning("What runs on the node is not known", fmt.Sprintf("%s. Apply asks again, and changes nothing that may hurt pods before it knows.", err))
+			diags.AddWarning("The work on the node is not known", fmt.Sprintf("%s. Apply asks again, and changes nothing that may hurt pods before it knows.", err))
 		}
 		return
 	}
@@ -225,7 +225,7 @@ func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m ho
 	case drain.Refuse:
 		advice := `Wait until they have ended, or set disruption = "drain" to have them leave first`
 		if p.Drain {
-			advice = "Set drain_deletes_data or drain_unmanaged_pods if that is no loss, or move them by hand"
+			advice = "Set drain_deletes_data or drain_unmanaged_pods if that loss is acceptable, or move them by hand"
 		}
 		diags.AddAttributeError(path.Root("disruption"), "Running pods would be hurt", fmt.Sprintf("%s: %s. %s.", m.Name(), reason, advice))
 	case drain.KeepAway, drain.Tell:

@@ -80,7 +80,7 @@ func TestForetell(t *testing.T) {
 		"a control plane":    {newNodeMachine(c, "cp"), []host.Change{{Fact: "containerd's proxy", Disruption: host.RestartsContainer}}, drain.Policy{}, "containerd's proxy, which restarts containerd: makes the API unavailable\nmakes the API unavailable (containerd's proxy, which restarts containerd): pods go on, kubectl and controllers wait unless", ""},
 		"refused":            {newNodeMachine(c, "a"), reboots(), drain.Policy{}, "kernel: reboots the machine", `E Running pods would be hurt: 192.0.2.1: reboots the machine (kernel); node a runs 1 pod in training (ml/bert). Wait until they have ended, or set disruption = "drain"`},
 		"drained":            {newNodeMachine(c, "a"), reboots(), drain.Policy{Drain: true}, "which leave it first", ""},
-		"not known":          {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, reboots(), drain.Policy{}, "kernel", "W What runs on the node is not known"},
+		"not known":          {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, reboots(), drain.Policy{}, "kernel", "W The work on the node is not known"},
 		"not known, no harm": {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, []host.Change{{Fact: "containerd", Disruption: host.RestartsContainer}}, drain.Policy{}, "containerd: restarts containerd", ""},
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {

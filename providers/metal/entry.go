@@ -49,7 +49,7 @@ func (c closing) Close() error {
 	return nil
 }
 
-// address names the machine that an object is of or lies on.
+// address names the machine of an object.
 func address(typeName string, object cty.Value) string {
 	switch typeName {
 	case "metal_host":

@@ -26,8 +26,8 @@ type snapshot struct {
 	noProxy []string // what the machine reaches without the provider's proxy; nil: there is none
 }
 
-// machineKey names a machine: two names for one address, or one address behind two
-// bastions, are told apart by the host key.
+// machineKey names a machine: the host key distinguishes one address behind two
+// bastions.
 func machineKey(address, hostKey string) string {
 	return strings.ToLower(address) + " " + strings.TrimSpace(hostKey)
 }

@@ -50,13 +50,14 @@ func firewallSchema() schema.Schema {
 	}
 	rule := func(description, comment string) schema.Block {
 		return schema.ListNestedBlock{Description: description, NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-			"ports":   texts(true, `What is open, such as "80/tcp", "9000-9100/udp", "vrrp", "ip:4" or "any".`),
-			"from":    texts(false, "Who may connect: addresses, ranges, or nodes, control_planes, pods, api_clients. Everybody when left out."),
+			"ports":   texts(true, `The opened port or protocol, such as "80/tcp", "9000-9100/udp", "vrrp", "ip:4" or "any".`),
+			"from":    texts(false, "The allowed sources: addresses, ranges, or nodes, control_planes, pods, api_clients. Everybody when left out."),
 			"comment": schema.StringAttribute{Optional: true, Description: comment},
 		}}}
 	}
 	return schema.Schema{
-		Description: "Who may connect to a machine. What follows from its role is open to whom it needs to be, what is declared is, and nothing else. " +
+		Description: "The firewall of a machine. It opens the ports that the machine's role needs and the declared " +
+			"ports, and no others. " +
 			"New rules are taken back by the machine itself unless a new SSH connection confirms them.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
@@ -66,24 +67,27 @@ func firewallSchema() schema.Schema {
 			"host": connect.MachineArgument("The machine: ssh of its metal_host."),
 			"role": schema.StringAttribute{
 				Required: true, Validators: []validator.String{oneOf{string(firewall.ControlPlane), string(firewall.Worker), string(firewall.NoRole)}},
-				Description: "What it is in its cluster: control-plane, worker or none.",
+				Description: "The machine's role in its cluster: control-plane, worker or none.",
 			},
 			"peers":          texts(false, "Addresses of all nodes of the cluster, control planes and itself among them or not."),
-			"control_planes": texts(false, "Addresses of the control planes: etcd is open between them alone."),
+			"control_planes": texts(false, "Addresses of the control planes: etcd is only open between them."),
 			"pod_network":    texts(false, "Networks of the pods, which use the API server and the kubelet."),
 			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
-			"cni_ports":      texts(false, `What a network plugin needs between nodes beside, such as "6783/tcp".`),
-			"api_clients":    texts(false, "Who uses the API server on port 6443 beside nodes and pods."),
-			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. Rules that lock stoke out are rolled back."),
-			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
+			"cni_ports":      texts(false, `Other ports that the network plugin needs between nodes, such as "6783/tcp".`),
+			"api_clients":    texts(false, "Addresses that use the API server on port 6443, in addition to nodes and pods."),
+			"ssh_from":       texts(false, "The sources of logins: addresses and ranges; everybody when left out. Rules that lock stoke out are rolled back."),
+			"ssh_port": schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; " +
+				"by default the port of host."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},
-			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it, ufw-ipv4 where that leaves IPv6 out."},
-			"rules":          schema.ListAttribute{ElementType: types.StringType, Computed: true, Description: "The rules, line by line, as they are on the machine."},
-			"persistent":     schema.BoolAttribute{Computed: true, Description: "Whether the machine has the same rules after a reboot."},
+			"backend": schema.StringAttribute{Computed: true, Description: "The program that keeps the rules: " +
+				"nftables, or ufw where the machine uses it, ufw-ipv4 where that leaves IPv6 out."},
+			"rules":      schema.ListAttribute{ElementType: types.StringType, Computed: true, Description: "The rules, line by line, as they are on the machine."},
+			"persistent": schema.BoolAttribute{Computed: true, Description: "Whether the machine has the same rules after a reboot."},
 		},
 		Blocks: map[string]schema.Block{
-			"node_port": rule("Node ports (30000-32767) that are open. All others are closed.", "What it is, in the rule's comment."),
-			"rule":      rule("Anything else that is open.", "What it is, in the rule's comment."),
+			"node_port": rule("Node ports (30000-32767) that are open. All others are closed.", "A description, for the "+
+				"rule's comment."),
+			"rule": rule("Anything else that is open.", "A description, for the rule's comment."),
 		},
 	}
 }

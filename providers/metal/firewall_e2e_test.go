@@ -175,7 +175,7 @@ func TestFirewallResource(t *testing.T) {
 	out = w.run(1, "plan", "-var", "node_port=443/tcp")
 	w.says(out, "Invalid firewall rules", "outside of 30000-32767")
 
-	w.says(w.run(0, "plan", `-replace=metal_firewall.node["worker"]`), "everything is open meanwhile")
+	w.says(w.run(0, "plan", `-replace=metal_firewall.node["worker"]`), "everything is open in between")
 
 	// Taken over from a state that is lost.
 	w.run(0, "state", "rm", `metal_firewall.node["worker"]`)

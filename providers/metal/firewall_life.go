@@ -15,8 +15,8 @@ import (
 
 const firewallRecord = "firewall"
 
-// While rules are tried that cut us off, nobody can renew the lock, and the
-// machine takes them back by itself.
+// While a trial of rules cuts us off, the lock cannot be renewed, and the
+// machine rolls the rules back by itself.
 func (*firewallModel) kind() kind {
 	return kind{name: "firewall", record: firewallRecord, what: "Firewall", at: path.Root("host"), schema: firewallSchema, unleased: true}
 }
@@ -26,8 +26,8 @@ func (m *firewallModel) adopt(ctx context.Context, by firewallModel) bool {
 	return true
 }
 
-// observe reads what the machine has. Arguments that are not valid, as those of
-// an import are, are no reason not to look.
+// observe reads what the machine has. Invalid arguments, for example of an
+// import, do not prevent reading.
 func (m *firewallModel) observe(ctx context.Context, _ *settings, on host.Machine, _ firewallModel, diags *diag.Diagnostics) error {
 	var quiet diag.Diagnostics
 	want, _ := m.spec(ctx, &quiet)
@@ -43,9 +43,9 @@ func (m *firewallModel) has(ctx context.Context, have firewall.Have, diags *diag
 	m.Persistent = types.BoolValue(have.Persistent)
 }
 
-// work makes the firewall what is planned. Where that failed, what is stored is
-// what was, with the rules as they are then: a change that was rolled back has
-// not happened.
+// work makes the firewall what is planned. After a failure it returns the prior
+// values with the present rules: a change that was rolled back has not
+// happened.
 func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewallModel, error) {
 	want, known := m.spec(ctx, j.diags)
 	if !known {
@@ -83,8 +83,8 @@ func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewa
 	return stored, err
 }
 
-// foreign says that a table is there without a record: it is somebody else's,
-// whatever its name is, unless it was imported.
+// foreign rejects an existing table without a record: it does not belong to
+// stoke, whatever its name, unless it was imported.
 func foreign(ctx context.Context, m host.Machine, id string, exists bool) error {
 	if !exists || id == imported {
 		return nil
@@ -92,11 +92,11 @@ func foreign(ctx context.Context, m host.Machine, id string, exists bool) error 
 	if _, err := host.OpenRecord(ctx, m, firewallRecord); !errors.Is(err, host.ErrNoRecord) {
 		return nil
 	}
-	return &firewall.UnfitError{Host: m.Name(), Err: errors.New("there is a table inet stoke, or rules of ufw marked as stoke's, " +
-		"that no record knows of. Remove them (nft delete table inet stoke), or import the firewall")}
+	return &firewall.UnfitError{Host: m.Name(), Err: errors.New("a table inet stoke, or rules of ufw with stoke's " +
+		"mark, exist without a record. Remove them (nft delete table inet stoke), or import the firewall")}
 }
 
-// firewallError says what only firewalls have, and leaves the rest.
+// firewallError reports errors that only firewalls have, and returns the rest.
 func firewallError(diags *diag.Diagnostics, err error) error {
 	var rolledBack *firewall.RolledBackError
 	var unfit *firewall.UnfitError
@@ -119,8 +119,8 @@ func (*firewallModel) restore(ctx context.Context, _ *settings, m host.Machine, 
 	return firewall.Restore(ctx, m, rec)
 }
 
-// undoing tells what becomes of the rules: that interrupts nobody, and lets in whom
-// they keep out.
+// undoing returns the changes of a removal: they interrupt no connections, and open
+// what the rules kept out.
 func (*firewallModel) undoing(ctx context.Context, _ *settings, _ host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
 	changes := firewall.Undoing(rec)
 	for _, c := range changes {

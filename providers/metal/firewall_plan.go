@@ -105,7 +105,8 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	}
 	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), way, plan.ID, diags)
 	if replaced(ctx, m, firewallRecord) != nil {
-		note(ctx, diags, providers.NoteDisruption, []string{"rules"}, "the rules go before they are made anew: everything is open meanwhile")
+		note(ctx, diags, providers.NoteDisruption, []string{"rules"}, "the rules are removed before they are made "+
+			"again: everything is open in between")
 	}
 	var before *firewall.Spec
 	if !state.ID.IsNull() {
@@ -136,7 +137,8 @@ func noteCuts(ctx context.Context, diags *diag.Diagnostics, cuts []firewall.Cut)
 	}
 }
 
-// noteOthers says who else filters: being let in here is not enough then.
+// noteOthers lists other tables that filter: a rule of stoke is not enough
+// then.
 func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have) {
 	others := have.Others
 	if have.Backend != firewall.Nftables { // ufw, whose own chains these are
@@ -147,11 +149,11 @@ func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have
 				theirs, more = theirs[:mostCuts], fmt.Sprintf("; and %d more", len(theirs)-mostCuts)
 			}
 			note(ctx, diags, providers.NoteFact, []string{"rules"},
-				fmt.Sprintf("ufw has rules of somebody else, which stay and come first (%s%s)", strings.Join(theirs, "; "), more))
+				fmt.Sprintf("ufw has foreign rules, which stay and come first (%s%s)", strings.Join(theirs, "; "), more))
 		}
 	}
 	if len(others) > 0 {
 		note(ctx, diags, providers.NoteFact, []string{"rules"},
-			fmt.Sprintf("other tables filter what comes in, too (%s): what they drop stays dropped", strings.Join(others, "; ")))
+			fmt.Sprintf("other tables filter incoming packets, too (%s): a packet that they drop stays dropped", strings.Join(others, "; ")))
 	}
 }

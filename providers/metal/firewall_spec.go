@@ -16,11 +16,11 @@ import (
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
-// everybody may log in where nothing is declared, as before.
+// everybody is the default of ssh_from, as before.
 var everybody = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// specReader turns a model's values into a Spec's. It goes on after a mistake
-// and after something unknown: people want to hear of all that is wrong.
+// specReader turns a model's values into a Spec. It continues after a fault and
+// after an unknown value, so that the user sees all faults.
 type specReader struct {
 	ctx     context.Context
 	diags   *diag.Diagnostics
@@ -51,7 +51,7 @@ func (m *firewallModel) spec(ctx context.Context, diags *diag.Diagnostics) (s fi
 	if text := r.text(m.ConfirmWithin); text != "" {
 		var err error
 		if s.Confirm, err = time.ParseDuration(text); err != nil {
-			r.wrong(path.Root("confirm_within"), fmt.Errorf("%q is no duration such as 30s or 2m", text))
+			r.wrong(path.Root("confirm_within"), fmt.Errorf("%q is not a duration such as 30s or 2m", text))
 		}
 	}
 	if r.unknown || diags.ErrorsCount() > mistakes {
@@ -119,7 +119,8 @@ func readAt[T any](r *specReader, at path.Path, set types.Set, parse func(string
 func parseNode(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || a.Zone() != "" {
-		return netip.Addr{}, fmt.Errorf("%q is no IP address: rules need addresses, so a metal_host with a host name needs a private_address", s)
+		return netip.Addr{}, fmt.Errorf("%q is not an IP address: rules need addresses, so a metal_host with a host "+
+			"name needs a private_address", s)
 	}
 	return a, nil
 }
@@ -150,7 +151,8 @@ func (r *specReader) rules(block string, list types.List) []firewall.Rule {
 	for i, m := range models {
 		at := path.Root(block).AtListIndex(i)
 		if !m.From.IsNull() && !m.From.IsUnknown() && len(m.From.Elements()) == 0 {
-			r.wrong(at.AtName("from"), errors.New("it is empty, so that nobody could connect: leave it out if everybody is meant"))
+			r.wrong(at.AtName("from"), errors.New("it is empty, so that no address could connect: leave it out to allow "+
+				"all addresses"))
 		}
 		rules = append(rules, firewall.Rule{
 			Ports:   readAt(r, at.AtName("ports"), m.Ports, firewall.ParseOpening),

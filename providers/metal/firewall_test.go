@@ -82,12 +82,12 @@ func TestFirewallMistakes(t *testing.T) {
 		says    string
 		unknown bool
 	}{
-		"a host name": {func(m *firewallModel) { m.Peers = setOf("node-1") }, "peers", `"node-1" is no IP address`, false},
+		"a host name": {func(m *firewallModel) { m.Peers = setOf("node-1") }, "peers", `"node-1" is not an IP address`, false},
 		"IPv6":        {func(m *firewallModel) { m.Peers = setOf("2001:db8::1") }, "peers", "is not IPv4", false},
 		"bits behind": {func(m *firewallModel) { m.PodNetwork = setOf("10.244.0.1/16") }, "pod_network", "is 10.244.0.0/16 meant?", false},
-		"nobody":      {func(m *firewallModel) { m.SSHFrom = setOf() }, "ssh_from", "Nobody could log in", false},
+		"nobody":      {func(m *firewallModel) { m.SSHFrom = setOf() }, "ssh_from", "No login would be possible", false},
 		"no port":     {func(m *firewallModel) { m.SSHPort = types.Int64Value(70000) }, "ssh_port", "70000 is no port", false},
-		"no duration": {func(m *firewallModel) { m.ConfirmWithin = types.StringValue("soon") }, "confirm_within", "no duration", false},
+		"no duration": {func(m *firewallModel) { m.ConfirmWithin = types.StringValue("soon") }, "confirm_within", "not a duration", false},
 		"too short":   {func(m *firewallModel) { m.ConfirmWithin = types.StringValue("1s") }, "confirm_within", "not between", false},
 		"no node port": {func(m *firewallModel) {
 			m.NodePorts = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: types.SetNull(types.StringType)})
@@ -97,10 +97,10 @@ func TestFirewallMistakes(t *testing.T) {
 		}, "rule[0].ports", "write 80/tcp", false},
 		"from nobody": {func(m *firewallModel) {
 			m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf()})
-		}, "rule[0].from", "It is empty, so that nobody could connect", false},
+		}, "rule[0].from", "It is empty, so that no address could connect", false},
 		"port 0":    {func(m *firewallModel) { m.SSHPort = types.Int64Value(0) }, "ssh_port", "0 is no port", false},
 		"mapped":    {func(m *firewallModel) { m.SSHFrom = setOf("::ffff:192.0.2.0/120") }, "ssh_from", "write it as IPv4", false},
-		"broadcast": {func(m *firewallModel) { m.ControlPlanes = setOf("255.255.255.255") }, "control_planes", "is none of a machine", false},
+		"broadcast": {func(m *firewallModel) { m.ControlPlanes = setOf("255.255.255.255") }, "control_planes", "is not valid for a machine", false},
 		"no group": {func(m *firewallModel) {
 			m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf("friends")})
 		}, "rule[0].from", `"friends" is neither`, false},

@@ -55,9 +55,10 @@ type gpuRepositoryModel struct {
 // repositoryAttribute is an argument of that kind.
 func repositoryAttribute(description string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{Optional: true, Description: description, Attributes: map[string]schema.Attribute{
-		"url":             schema.StringAttribute{Optional: true, Description: "Where the repository is."},
-		"key_url":         schema.StringAttribute{Optional: true, Description: "Where its signing key is."},
-		"key_fingerprint": schema.StringAttribute{Optional: true, Description: "Fingerprint of the key in full, in upper case; that of the original when left out."},
+		"url":     schema.StringAttribute{Optional: true, Description: "Where the repository is."},
+		"key_url": schema.StringAttribute{Optional: true, Description: "Where its signing key is."},
+		"key_fingerprint": schema.StringAttribute{Optional: true, Description: "Fingerprint of the key in full, in upper case; " +
+			"by default the key of the original."},
 	}}
 }
 
@@ -81,7 +82,8 @@ func gpuDriverSchema() schema.Schema {
 		return schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), Description: description}
 	}
 	described := schema.Schema{
-		Description: "The NVIDIA driver of one machine, with container toolkit, fabric manager and persistence daemon. Everything is checked before anything is changed, and in the end the driver itself is asked.",
+		Description: "The NVIDIA driver of one machine, with container toolkit, fabric manager and persistence daemon. " +
+			"Everything is checked before anything is changed, and in the end the driver itself is tested.",
 		Attributes: map[string]schema.Attribute{
 			"id":      schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Identifies this owner in the record on the machine."},
 			"host":    connect.MachineArgument("The machine: the ssh of a metal_host."),
@@ -90,7 +92,8 @@ func gpuDriverSchema() schema.Schema {
 			"modules": word(nvidia.Open, "Kernel modules: open (Turing and newer) or proprietary.", nvidia.Open, nvidia.Proprietary),
 			"source": schema.StringAttribute{
 				Optional: true, Computed: true, PlanModifiers: keep, Validators: []validator.String{oneOf{nvidia.Distribution, nvidia.NVIDIA}},
-				Description: "Whose packages: the distribution's (on Ubuntu built and signed for its kernels) or nvidia's repository (built on the machine). When left out, the distribution's on Ubuntu, nvidia's on Debian.",
+				Description: "The source of the packages: distribution (on Ubuntu built and signed for its kernels) or " +
+					"nvidia's repository (built on the machine). When left out, the distribution's on Ubuntu, nvidia's on Debian.",
 			},
 			"server":             flag("Ubuntu's -server packages, which are for data centres. Elsewhere it means nothing."),
 			"fabric_manager":     word(nvidia.Auto, "The fabric manager for NVSwitches: auto (where there are any), always or never.", nvidia.Auto, nvidia.Always, nvidia.Never),
@@ -129,7 +132,8 @@ func (r *gpuDriverResource) ValidateConfig(ctx context.Context, req resource.Val
 		return
 	}
 	s := config.spec()
-	// What is one of a few words is left out here: its validators know them.
+	// Arguments with a few valid words are left out here: their validators check
+	// them.
 	s.Modules, s.Source, s.FabricManager, s.Reboot = nvidia.Open, nvidia.NVIDIA, nvidia.Auto, nvidia.Never
 	for _, m := range s.Mistakes() {
 		resp.Diagnostics.AddAttributeError(path.Root(m.Argument), "Invalid driver", m.Text+".")

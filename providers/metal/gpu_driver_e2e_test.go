@@ -67,7 +67,7 @@ func TestGPUDriver(t *testing.T) {
 	m.Script("printf 'Package: *nvidia*\nPin: version 570*\nPin-Priority: 1001\n' > /etc/apt/preferences.d/mine")
 	m.Script("mkdir -p /run/nvidia/driver/usr/bin; touch /run/nvidia/driver/usr/bin/nvidia-smi")
 	d.declares(`modules = "proprietary"`)
-	d.refuses("nouveau drives the GPUs", "The driver is pinned by somebody else", "/etc/apt/preferences.d/mine", "GPU Operator brings the driver")
+	d.refuses("nouveau drives the GPUs", "The driver is pinned by another program", "/etc/apt/preferences.d/mine", "GPU Operator brings the driver")
 	m.Script("rm -r /etc/apt/preferences.d/mine /run/nvidia")
 	if now := lab.Diff(before, m.Snapshot(), "list *"); len(now) > 0 {
 		t.Errorf("a plan has changed the machine:\n%s", strings.Join(now, "\n"))

@@ -30,13 +30,13 @@ func (m *gpuDriverModel) observe(ctx context.Context, s *settings, on host.Machi
 		declared.Source = m.Source
 	}
 	*m = declared
-	if m.Branch.IsNull() { // imported: whatever is there is what is declared
+	if m.Branch.IsNull() { // imported: the observed driver is the declared one
 		have, err := nvidia.Observe(ctx, on, nvidia.Spec{})
 		if err != nil {
 			return err
 		}
 		if have.Installed() == "" {
-			diags.AddError("There is no driver to import", fmt.Sprintf("%s has no NVIDIA driver that its packages know of. Remove the import: apply installs one.", on.Name()))
+			diags.AddError("No driver to import", fmt.Sprintf("%s has no NVIDIA driver that its packages know of. Remove the import: apply installs one.", on.Name()))
 			return errRefused
 		}
 		m.take(have)
@@ -81,7 +81,7 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 		return nil, err
 	}
 	err = j.settings.bring(ctx, j.machine, rec, m.spec(), m.policy(), l)
-	is := *m // what is there is what is stored, as far as it can be seen
+	is := *m // the observed values are stored, as far as they can be read
 	if unseen := is.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags); unseen != nil {
 		is.Installed, is.GPUs = types.StringValue(l.have.Installed()), types.ListNull(m.GPUs.ElementType(ctx))
 		is.GPUCount = types.Int64Value(int64(len(l.have.Devices)))
@@ -111,7 +111,8 @@ func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, 
 		all, _, err := l.foresee(ctx, m, want)
 		return all, err
 	}
-	// What Apply finds out on its way: the driver does not go without one.
+	// A need that Apply only discovers: the driver cannot be removed without
+	// draining.
 	drains := func(ctx context.Context) error {
 		return drain.Escalate(ctx, []host.Change{{Fact: "driver in the kernel", Disruption: host.Drains}})
 	}

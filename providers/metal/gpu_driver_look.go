@@ -31,7 +31,7 @@ func (s *settings) look(ctx context.Context, m host.Machine, want nvidia.Spec) (
 	}
 	w, err := want.Want(l.have)
 	if err != nil {
-		return l, nil // Check says so, with the rest
+		return l, nil // Check reports it, with the rest
 	}
 	l.want = s.install(w, l.have)
 	l.packages, err = packages.Observe(ctx, m, l.want)
@@ -54,9 +54,9 @@ func (l driverLook) changes(want nvidia.Spec) []host.Change {
 	return all
 }
 
-// foresee is changes, with what apt would do besides, and what is taken back
-// because it is not declared any more. What it cannot say is in
-// the error; the changes are there all the same.
+// foresee returns changes together with the forecast of apt and the removal of
+// undeclared parts. If a part is not known, it returns an error with the known
+// changes.
 func (l driverLook) foresee(ctx context.Context, m host.Machine, want nvidia.Spec) ([]host.Change, packages.Forecast, error) {
 	changes := l.changes(want)
 	if l.want.Owner == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 )
 
-// ModifyPlan looks at the machine: everything that stands in the way of the
-// driver, what apply would change, and whom that interrupts.
+// ModifyPlan looks at the machine: all obstacles to the driver, the changes of
+// an apply, and their disruptions.
 func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, state, ok := r.planned(ctx, req, resp)
 	if !ok {
@@ -31,7 +31,7 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
 		}
 		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) && !unfinished(ctx, req.Private) {
-			return // Read has looked, and all is as it is to be
+			return // Read has found no difference
 		}
 	}
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
@@ -42,8 +42,8 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// otherMachine tells a machine that moved, which has the same key, from another
-// one.
+// otherMachine reports whether a machine is another one, and did not only move,
+// which keeps its key.
 func otherMachine(ctx context.Context, was, is types.Object) bool {
 	a, known := connect.MachineFromObject(ctx, was)
 	b, also := connect.MachineFromObject(ctx, is)
@@ -97,10 +97,10 @@ func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way 
 	plan.ID = claim(ctx, m, gpuDriverRecord, "Driver is managed already", path.Root("host"), way, plan.ID, diags)
 	changes, forecast, err := l.foresee(ctx, m, want)
 	if replaced(ctx, m, gpuDriverRecord) != nil {
-		changes = append(changes, host.Change{Fact: "the driver goes before it is made anew", Disruption: host.Drains})
+		changes = append(changes, host.Change{Fact: "the driver is removed before it is installed again", Disruption: host.Drains})
 	}
 	if err != nil {
-		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		diags.AddWarning("The forecast of apt is not known", fmt.Sprintf("%s.", err))
 	}
 	for _, why := range forecast.Refusals {
 		diags.AddAttributeError(path.Root("host"), "Package change refused", fmt.Sprintf("%s: %s.", m.Name(), why))

@@ -42,7 +42,7 @@ func (m *gpuDriverModel) resolve(have nvidia.State) {
 }
 
 // install is what the driver means on the machine in the terms of its packages.
-// What is held of the others stays as it is.
+// Other held packages stay as they are.
 func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 	p := packages.Spec{
 		Owner: gpuDriverRecord, Proxy: s.proxy, Repositories: map[string]packages.Repository{}, Packages: map[string]packages.Package{}, Pinned: map[string]string{},

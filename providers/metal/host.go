@@ -45,7 +45,7 @@ type hostModel struct {
 	containerdModel
 
 	prior  *hostModel // what is stored, nil where the resource is new or it does not matter
-	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
+	config *hostModel // the configuration, if available: only it has the write-only values
 }
 
 type bastionModel struct {
@@ -59,10 +59,10 @@ type bastionModel struct {
 func hostSchema() schema.Schema {
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	described := schema.Schema{
-		Description: "One machine, reached over SSH, and what its operating system is to be. Only what is declared is managed; what it was before is restored on destroy.",
+		Description: "One machine, reached over SSH, and the settings of its operating system. Only what is declared is managed; what it was before is restored on destroy.",
 		Attributes: map[string]schema.Attribute{
 			"id":      schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Identifies this owner in the record on the machine."},
-			"address": schema.StringAttribute{Required: true, Description: "Host name or IP address that SSH goes to. A machine that moved is the same as long as its host key is."},
+			"address": schema.StringAttribute{Required: true, Description: "Host name or IP address for SSH. A machine that moved is the same as long as its host key is."},
 			"private_address": schema.StringAttribute{
 				Optional: true, Description: "IP address in the cluster's network, where that is another.",
 			},
@@ -76,9 +76,10 @@ func hostSchema() schema.Schema {
 			"accept_new_host_key": schema.BoolAttribute{
 				Optional: true, Description: "Take the key that the machine shows at the first plan, and no other from then on.",
 			},
-			"role":         schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"control-plane", "worker"}}, Description: "What it is to be in a cluster: control-plane or worker. Preflight checks what that needs."},
+			"role": schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"control-plane", "worker"}}, Description: "" +
+				"The machine's role in a cluster: control-plane or worker. Preflight checks what that needs."},
 			"cluster":      schema.StringAttribute{Optional: true, Description: "Name of the cluster that it is to belong to. Machines of one cluster are checked against each other."},
-			"ssh":          connect.MachineResult("The way to the machine, for what is done on it. Known while planning; nothing in it is secret."),
+			"ssh":          connect.MachineResult("The SSH connection to the machine. Known while planning; nothing in it is secret."),
 			"cordoned_by":  schema.StringAttribute{Computed: true, Description: "Which run of stoke has cordoned the node and was cut off before it could let pods back; null for none. Apply lets them back."},
 			"node_address": schema.StringAttribute{Computed: true, Description: "The address that other nodes use: private_address, else address."},
 		},
@@ -133,8 +134,9 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 	if config.HostKey.IsNull() && !config.AcceptNewHostKey.IsUnknown() && !config.AcceptNewHostKey.ValueBool() {
 		resp.Diagnostics.AddAttributeError(path.Root("host_key"), "Host key missing",
-			"An unknown machine is never trusted silently. Give its public host key (on the machine: cat /etc/ssh/ssh_host_ed25519_key.pub), "+
-				"read it with the data source metal_known_host, or set accept_new_host_key = true to take the one that it shows at the first plan.")
+			"An unknown machine is never trusted silently. Give its public host key (on the machine: cat "+
+				"/etc/ssh/ssh_host_ed25519_key.pub), read it with the data source metal_known_host, or set "+
+				"accept_new_host_key = true to accept the key of the first plan.")
 	}
 	config.inCluster(&resp.Diagnostics)
 	config.validateWay(&resp.Diagnostics)
@@ -157,7 +159,7 @@ func (m *hostModel) inCluster(diags *diag.Diagnostics) {
 	switch {
 	case err == nil && !ip.Unmap().Is4():
 		diags.AddAttributeError(at, "IPv6 is not supported yet",
-			fmt.Sprintf("%s: clusters of IPv6 alone, and of both, are refused for now. Give the machine's IPv4 address in the cluster's network as private_address; SSH may go to an IPv6 address.", ip))
+			fmt.Sprintf("%s: clusters with only IPv6, or with both, are refused for now. Give the machine's IPv4 address in the cluster's network as private_address; SSH may go to an IPv6 address.", ip))
 	case !m.PrivateAddress.IsNull() && strings.ContainsAny(name.ValueString(), ", \t/"):
 		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("%q: it is one IPv4 address, without a prefix length. Several, such as one for IPv4 and one for IPv6, are refused for now.", name.ValueString()))
 	}

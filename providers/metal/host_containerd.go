@@ -23,7 +23,7 @@ import (
 type containerdModel struct {
 	Containerd types.Object `tfsdk:"containerd"`
 	Images     types.Map    `tfsdk:"images"`
-	// State is what follows from Containerd, and what there is of it.
+	// State has the results of Containerd, and its observed facts.
 	State    types.Object `tfsdk:"containerd_state"`
 	Archives types.Map    `tfsdk:"image_archives"` // digests by reference
 }
@@ -69,8 +69,9 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"containerd": schema.SingleNestedAttribute{
-			Optional:    true,
-			Description: "containerd for Kubernetes: running, enabled, with control groups by systemd. Its package is one of packages. /etc/containerd/config.toml is stoke's alone, additions go into /etc/containerd/conf.d. The provider's proxy is its, too.",
+			Optional: true,
+			Description: "containerd for Kubernetes: running, enabled, with control groups by systemd. Its package is one of packages. " +
+				"/etc/containerd/config.toml belongs to stoke, additions are read from /etc/containerd/conf.d. The provider's proxy is its, too.",
 			Attributes: map[string]schema.Attribute{
 				"sandbox_image": text("Image of the container that holds a pod's namespaces; containerd's own choice when left out."),
 				"cni_bin_dir":   text("Where CNI plugins are; /opt/cni/bin when left out."),
@@ -78,7 +79,7 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 					Optional: true, Description: "Where images are pulled from instead, by registry such as docker.io; _default is for all others.",
 					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 						"endpoints":     schema.ListAttribute{Required: true, ElementType: types.StringType, Description: "URLs, asked in order. Credentials are not for these: the file is readable by all."},
-						"server":        text("URL that is asked when no endpoint has an image; the registry itself when left out."),
+						"server":        text("URL to use when no endpoint has an image; the registry itself when left out."),
 						"ca":            text("Path of a certificate on the machine that the endpoints are checked by."),
 						"skip_verify":   schema.BoolAttribute{Optional: true, Description: "Do not check the endpoints' certificates."},
 						"override_path": schema.BoolAttribute{Optional: true, Description: "The URLs' paths are the API's root already."},
@@ -127,7 +128,7 @@ func (m *containerdModel) read(ctx context.Context, diags *diag.Diagnostics) (d 
 	return d, !diags.HasError()
 }
 
-// noArchive stands for an archive that is not known yet.
+// noArchive is a placeholder for an unknown archive.
 var noArchive = strings.Repeat("0", 64)
 
 func (d declaredRuntime) spec(on *settings) containerd.Spec {
@@ -168,7 +169,8 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	for name := range config.Files.Elements() {
 		if spec.Owns(name) {
 			diags.AddAttributeError(path.Root("files").AtMapKey(name), "File is managed by containerd",
-				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. What is missing there goes into a file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
+				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. Put further settings into a "+
+					"file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
 		}
 	}
 	images := containerd.Spec{Images: spec.Images}
@@ -177,8 +179,8 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	addPartly(diags, "Invalid container runtime settings", whole, partly{"containerd", spec.Validate()}, partly{"images", images.Validate()})
 }
 
-// plan says what containerd's files are to be, as far as its version is known,
-// and which archives are meant.
+// plan sets the contents of containerd's files, as far as its version is known,
+// and the digests of archives.
 func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, diags *diag.Diagnostics) {
 	plan.State, plan.Archives = types.ObjectUnknown(runtimeStateTypes()), types.MapUnknown(types.StringType)
 	if plan.Containerd.IsNull() {
@@ -197,7 +199,7 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 		return
 	}
 	alone := plan.containerdModel
-	alone.Images = types.MapNull(plan.Images.ElementType(ctx)) // of which the state says nothing, and which may be unknown
+	alone.Images = types.MapNull(plan.Images.ElementType(ctx)) // not in the state, and possibly unknown
 	d, ok := alone.read(ctx, diags)
 	if !ok {
 		return
@@ -222,7 +224,7 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 	plan.State = o
 }
 
-// sameRuntime tells that nothing is planned which may bring another containerd.
+// sameRuntime reports that the plan does not bring another containerd.
 func sameRuntime(prior, plan *hostModel) bool {
 	return prior.Packages.Equal(plan.Packages) && prior.Repositories.Equal(plan.Repositories) && prior.ContainerdPackage.Equal(plan.ContainerdPackage)
 }

@@ -128,7 +128,8 @@ func observedMirrors(declared map[string]mirrorModel, want containerd.Spec, have
 func (s containerdSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	_, spec, have, ok, err := s.look(ctx, m, want)
 	if err != nil {
-		diags.AddWarning("Container runtime cannot be examined", fmt.Sprintf("%s. What apply would change is not known.", err))
+		diags.AddWarning("Container runtime cannot be examined", fmt.Sprintf("%s. The changes of an apply are not "+
+			"known.", err))
 	}
 	if !ok {
 		return nil
@@ -153,7 +154,9 @@ func (m *containerdModel) keepsRuntime(changes []host.Change, diags *diag.Diagno
 	for _, c := range changes {
 		for _, name := range runtimePackages {
 			if packages.Removes(c, name) {
-				diags.AddAttributeError(path.Root(at), "containerd's package would be removed", fmt.Sprintf("Nothing declares the package %s any more, and it came with containerd_package: apply would remove it, and %s needs it. Declare containerd_package again, or take %[2]s out, too.", name, at))
+				diags.AddAttributeError(path.Root(at), "containerd's package would be removed", fmt.Sprintf("The package %s "+
+					"is no longer declared, and it was installed with containerd_package: apply would remove it, and %s needs "+
+					"it. Declare containerd_package again, or take %[2]s out, too.", name, at))
 			}
 		}
 	}
@@ -170,7 +173,7 @@ func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
 		} else if r := []rune(line); len(r) > 60 {
 			line = string(r[:60]) + "…"
 		}
-		note(ctx, diags, providers.NoteFact, []string{"containerd"}, "replaces what somebody else wrote: - "+line)
+		note(ctx, diags, providers.NoteFact, []string{"containerd"}, "replaces a foreign line: - "+line)
 	}
 }
 

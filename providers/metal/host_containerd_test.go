@@ -26,7 +26,7 @@ func TestReplacedConfiguration(t *testing.T) {
 	if len(changes) != 1 || len(diags) > 0 {
 		t.Errorf("%v %v", changes, diags)
 	}
-	const replaces = "replaces what somebody else wrote: - "
+	const replaces = "replaces a foreign line: - "
 	for _, says := range []string{replaces + `sandbox_image = "mine.lan/pause:3.9"`, replaces + "mine1 = 1", replaces + "and 3 lines more", "Docker loses containerd while it restarts, and connects again; its containers go on"} {
 		if !slices.Contains(said, says) {
 			t.Errorf("%q is not said: %q", says, said)

@@ -19,18 +19,23 @@ type factsModel struct {
 	AllowCgroupV1 types.Bool   `tfsdk:"allow_cgroup_v1"`
 }
 
-// factsSection looks at what the machine is, and whether it is fit for what it
-// is to be. It changes nothing. It comes last: facts are those after an apply.
+// factsSection observes the facts of the machine and checks whether it is fit
+// for its role. It changes nothing. It is the last section, so that the facts
+// are read after the changes of an apply.
 type factsSection struct{ settings *settings }
 
 func (factsSection) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"facts": schema.ObjectAttribute{
 			Computed: true, AttributeTypes: factsTypes(),
-			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What differs from one look to the next (boot_id, addresses of docker0 and other such bridges, free space, listeners, who logged in, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
+			Description: "Facts of the machine: operating system, kernels, processors, memory, disks, network, GPUs. " +
+				"Values that differ from one look to the next (boot_id, addresses of docker0 and other such bridges, free " +
+				"space, listeners, who logged in, an offset of the clock below 5 s) are null here: the data source " +
+				"metal_host_facts has them.",
 		},
 		"allow_cgroup_v1": schema.BoolAttribute{
-			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from 1.35 on unless it is told otherwise.",
+			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from " +
+				"1.35 on without a setting for them.",
 		},
 	}
 }
@@ -45,7 +50,7 @@ func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *host
 		return err
 	}
 	zeros, o, diags := recorded(ctx, f)
-	if !into.Facts.Equal(zeros) { // as earlier versions wrote it, which is no change of the machine
+	if !into.Facts.Equal(zeros) { // the format of earlier versions, not a change of the machine
 		into.Facts = o
 	}
 	return failed(diags)
@@ -73,7 +78,8 @@ func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags 
 	return zeros, o, diags
 }
 
-// without is an object, or a list of objects, in which some fields are null.
+// without returns an object, or a list of objects, with some fields set to
+// null.
 func without(ctx context.Context, v attr.Value, names ...string) attr.Value {
 	switch v := v.(type) {
 	case types.List:
@@ -103,7 +109,7 @@ func (factsSection) undoing(context.Context, host.Machine, *host.Record, *hostMo
 	return nil, nil
 }
 
-// changes says everything that stands in the way, and changes nothing.
+// changes reports all obstacles, and returns no changes.
 func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	f, err := s.settings.gather(ctx, m)
 	if err != nil {

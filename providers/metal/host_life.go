@@ -96,7 +96,7 @@ func (m *hostModel) work(ctx context.Context, j job[hostModel]) (*hostModel, err
 	}, m.policy(), func(ctx context.Context) error {
 		return applyAll(ctx, parts, j.machine, rec, m)
 	})
-	// What is there is what is stored, as far as it can be seen.
+	// The observed values are stored, as far as they can be read.
 	if err != nil && have.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags) == nil {
 		return &have, err
 	}

@@ -93,8 +93,9 @@ func (packagesSection) attributes() map[string]schema.Attribute {
 				"hold":    schema.BoolAttribute{Optional: true, Description: "Whether neither apt nor unattended upgrades change its version."},
 			}},
 		},
-		"absent_packages":       texts(false, "Packages that must not be installed."),
-		"allow_package_changes": texts(false, "Packages that apt may remove, upgrade or downgrade where what is declared needs that. Anything else that nobody declared is refused."),
+		"absent_packages": texts(false, "Packages that must not be installed."),
+		"allow_package_changes": texts(false, "Packages that apt may remove, upgrade or downgrade where what is declared needs that. "+
+			"Any other change is refused."),
 	}
 	maps.Copy(all, softwareAttributes())
 	return all
@@ -135,7 +136,7 @@ func (s packagesSection) all(ctx context.Context, m host.Machine, want *hostMode
 	return d, w, spec, err == nil, err
 }
 
-// contradiction is what is wrong with a declaration, whatever the machine has.
+// contradiction is a fault of a declaration, independent of the machine.
 type contradiction struct{ error }
 
 func (packagesSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnostics) {}
@@ -257,7 +258,7 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 		return nil
 	}
 	if err != nil {
-		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		diags.AddWarning("The forecast of apt is not known", fmt.Sprintf("%s.", err))
 		return nil
 	}
 	for _, why := range forecast.Refusals {
@@ -309,8 +310,8 @@ func texts(l []types.String) []string {
 	return all
 }
 
-// same is what was declared where the machine has the same, in whatever order,
-// and else what it has: order is no drift.
+// same returns the declared list if the machine has the same elements in any
+// order, and otherwise the observed one: order is not drift.
 func same(declared []types.String, has []string) []types.String {
 	d := texts(declared)
 	slices.Sort(d)

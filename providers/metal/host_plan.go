@@ -19,8 +19,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// ModifyPlan makes the way to the machine known, and looks at the machine: what
-// apply would change there, what that interrupts, and what it must not do.
+// ModifyPlan connects to the machine and observes it: the changes of an apply,
+// their disruptions, and changes that it must not make.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, prior, ok := r.planned(ctx, req, resp)
 	if !ok {
@@ -49,7 +49,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	same := !req.State.Raw.IsNull() && resp.Plan.Raw.Equal(req.State.Raw)
 	if same && !unfinished(ctx, req.Private) {
-		return // Read has looked, and all is as it is to be
+		return // Read has found no difference
 	}
 	changes, looked := r.examine(ctx, way, plan, &resp.Diagnostics)
 	if same && len(changes) == 0 {
@@ -80,8 +80,8 @@ func (m *hostModel) derive(ctx context.Context, way connect.SSH, diags *diag.Dia
 	}
 }
 
-// meet asks a machine for its key, which is "" when it cannot be reached. What
-// it shows is in the plan, for somebody to compare.
+// meet asks a machine for its key, which is "" when it cannot be reached. The
+// plan shows the key, so that the user can compare it.
 func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Diagnostics) string {
 	shown := ""
 	m, err := r.settings.reach(way, func(key string) error { shown = key; return nil })
@@ -105,7 +105,8 @@ func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Di
 	return shown
 }
 
-// examine is what apply would do; looked is false where nobody can tell.
+// examine returns the changes of an apply; looked is false if they are not
+// known.
 func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) (changes []host.Change, looked bool) {
 	at := path.Root("address")
 	m, err := r.settings.reach(way, nil)
@@ -145,9 +146,9 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	return changes, true
 }
 
-// another warns where the way to the machine leads to another one by now, or to
-// one that was installed anew: with a new host key that looks like the same one.
-// The plan compares with what the former one had, so it says what differs here.
+// another warns if the way leads to another machine than before, or to a
+// reinstalled one: by its host key these look the same. The plan compares with
+// the values of the former machine, so the warning lists the differences.
 func another(prior *hostModel, is facts.Facts, address string, changes []host.Change, diags *diag.Diagnostics) bool {
 	was, _ := prior.Facts.Attributes()["machine_id"].(types.String)
 	if was.ValueString() == "" || is.MachineID == "" || was.ValueString() == is.MachineID {
@@ -162,18 +163,19 @@ func another(prior *hostModel, is facts.Facts, address string, changes []host.Ch
 	if differ = slices.Compact(differ); len(differ) > most {
 		differ = append(differ[:most], fmt.Sprintf("and %d more", len(differ)-most))
 	}
-	would := "Nothing of what is declared would be changed there."
+	would := "No declared value would be changed there."
 	if len(differ) > 0 {
 		would = "Apply would change there:\n  " + strings.Join(differ, "\n  ")
 	}
 	diags.AddAttributeWarning(path.Root("address"), "This is another machine", fmt.Sprintf(
-		"%s has the machine id %s, and the one that the state knows (%s) has %s: it was replaced or installed anew, or the address is a slip of the pen. What stoke changed on the former one stays there as it is. %s",
+		"%s has the machine id %s, and the machine in the state (%s) has %s: it was replaced or reinstalled, or the "+
+			"address is wrong. Stoke's changes on the former machine stay there. %s",
 		address, is.MachineID, prior.Address.ValueString(), was.ValueString(), would))
 	return true
 }
 
-// keyOf is the argument that another host key than the machine's stands in; a
-// hop that is not the machine's own comes with its address.
+// keyOf returns the argument with a host key that differs from the machine's
+// key; a hop other than the machine itself is named by its address.
 func keyOf(way connect.SSH, shown *ssh.HostKeyError) path.Path {
 	for i, hop := range way.Hops {
 		if hop.Address == shown.Address && hop.Address != way.Address {

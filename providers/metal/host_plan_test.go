@@ -32,9 +32,9 @@ func TestAnotherMachine(t *testing.T) {
 		{"it moved", of("a"), "a", changes, ""},
 		{"never looked at", &hostModel{factsModel: factsModel{Facts: types.ObjectNull(factsTypes())}}, "a", changes, ""},
 		{"without an id", of("a"), "", changes, ""},
-		{"another", of("a"), "b", changes, "192.0.2.2 has the machine id b, and the one that the state knows (192.0.2.1) has a: it was replaced"},
+		{"another", of("a"), "b", changes, "192.0.2.2 has the machine id b, and the machine in the state (192.0.2.1) has a: it was replaced"},
 		{"what differs", of("a"), "b", changes, "Apply would change there:\n  host name\n  time zone"},
-		{"nothing differs", of("a"), "b", nil, "Nothing of what is declared"},
+		{"nothing differs", of("a"), "b", nil, "No declared value would be"},
 	} {
 		var diags diag.Diagnostics
 		found := another(c.prior, facts.Facts{MachineID: c.is}, "192.0.2.2", c.changes, &diags)

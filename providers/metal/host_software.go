@@ -43,7 +43,7 @@ const (
 	dockerKey = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
 )
 
-// numbers is a version as far as somebody cares: "2", "2.2" or "2.2.1".
+// numbers is a version with up to three parts: "2", "2.2" or "2.2.1".
 var numbers = pattern.New(`^[0-9]+(\.[0-9]+){0,2}$`)
 
 func softwareAttributes() map[string]schema.Attribute {
@@ -51,7 +51,8 @@ func softwareAttributes() map[string]schema.Attribute {
 	source := schema.StringAttribute{Optional: true}
 	containerd, cuda := source, source
 	containerd.Validators = []validator.String{oneOf{fromDocker, fromDistribution}}
-	containerd.Description = "Whose package: docker (containerd.io from Docker's repository, the default) or distribution, which may be too old for the kubelet: 1.38 takes 2.0 and newer only."
+	containerd.Description = "The source of the package: docker (containerd.io from Docker's repository, the " +
+		"default) or distribution, which may be too old for the kubelet: 1.38 takes 2.0 and newer only."
 	cuda.Validators = []validator.String{oneOf{"nvidia"}}
 	cuda.Description = "Whose package: nvidia."
 	attribute := func(description, version string, source schema.StringAttribute) schema.Attribute {
@@ -91,9 +92,9 @@ func (d declaredSoftware) validate(diags *diag.Diagnostics) {
 	}
 }
 
-// pattern is the version in apt's terms. Behind an upstream version in full comes
-// the revision of whoever made the package: Docker's and Ubuntu's begin with a
-// hyphen, Debian says that it left something out (1.7.24~ds1-6).
+// pattern is the version in apt's terms. A full upstream version is followed by
+// the revision of the package: for Docker and Ubuntu it begins with a hyphen, for
+// Debian it may say that something was left out (1.7.24~ds1-6).
 func (p *softwarePackage) pattern(os string) string {
 	version := p.Version.ValueString()
 	switch {
@@ -107,7 +108,8 @@ func (p *softwarePackage) pattern(os string) string {
 	return version + "-*"
 }
 
-// runtimePackages are the packages of containerd: the distribution's and Docker's.
+// runtimePackages are the packages of containerd from the distribution and from
+// Docker.
 var runtimePackages = [...]string{"containerd", "containerd.io"}
 
 func (p *softwarePackage) runtime() string {
@@ -139,8 +141,8 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 		}
 	}
 	if p := d.cuda; p != nil {
-		// The driver's resource calls the same repository the same: apt refuses
-		// one that is declared twice with two keyrings.
+		// The driver's resource uses the same name for the same repository: apt
+		// refuses a repository with two keyrings.
 		from, name, err := nvidia.CUDAToolkit(p.Version.ValueString(), nvidia.State{OS: f.OS.ID, Release: f.OS.Version, Arch: f.Architecture})
 		if err != nil {
 			return s, contradiction{err}
@@ -163,9 +165,9 @@ func aptRepository(from nvidia.Source, why string) packages.Repository {
 	}
 }
 
-// place is where in the resource a fact about packages stands: package packages
-// does not know its attributes, and some of what it is told nobody declared by
-// name.
+// place returns the path of the argument that declared a fact of packages:
+// package packages does not know the attributes, and some facts follow from
+// other arguments.
 func (d declaredSoftware) place(by declaredPackages, at []string) []string {
 	name := ""
 	if len(at) > 1 {
@@ -192,9 +194,9 @@ func (d declaredSoftware) place(by declaredPackages, at []string) []string {
 	return []string{"packages"} // of apt itself
 }
 
-// unavailable says which packages no repository has. Where one is still to come it
-// is no news that it brings what is known to be there: only what somebody wrote
-// is doubted.
+// unavailable reports packages that are in no repository. If a repository is
+// still to be added, it may bring the packages that stoke knows from it; then
+// only packages that the configuration names are reported.
 func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f packages.Forecast, diags *diag.Diagnostics) {
 	at := func(u packages.Unavailable) path.Path {
 		if p := d.place(by, []string{"packages", u.Package}); p[0] != "packages" {
@@ -203,7 +205,8 @@ func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f
 		return path.Root("packages").AtMapKey(u.Package)
 	}
 	for _, u := range f.Missing {
-		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were read anew for this. Fix the name or the version, or declare the repository that has it.", u.Why))
+		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were "+
+			"read again for this. Fix the name or the version, or declare the repository that has it.", u.Why))
 	}
 	for _, u := range f.Doubtful {
 		if want.Packages[u.Package].Why == "" {

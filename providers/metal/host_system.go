@@ -51,7 +51,8 @@ func (systemSection) attributes() map[string]schema.Attribute {
 		"hostname": schema.StringAttribute{Optional: true, Description: "The machine's name, in lower case: for the kernel, /etc/hostname and the machine's own line of /etc/hosts."},
 		"swap":     schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"off"}}, Description: `"off": no swap, now and after a reboot. Lines of /etc/fstab are commented out, units masked.`},
 		"kernel_modules": schema.SetAttribute{
-			Optional: true, ElementType: types.StringType, Description: "Kernel modules that are there now and after a reboot. One that is built in counts.",
+			Optional: true, ElementType: types.StringType, Description: "Kernel modules that are there now and after a reboot. " +
+				"A built-in module counts.",
 		},
 		"sysctl": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType, Description: "Kernel parameters, now and after a reboot.",
@@ -87,11 +88,11 @@ type declaredSystem struct {
 	time    *timeModel
 	files   map[string]fileModel
 	digests map[string]types.String
-	secrets map[string]fileModel // from the configuration; nil where there is none at hand
+	secrets map[string]fileModel // from the configuration; nil if it is not available
 }
 
 // read takes the model apart; ok is false while something of it is unknown.
-// Digests may be: config says what they are of.
+// Digests may be: config has their contents.
 func (m *systemModel) read(ctx context.Context, config *hostModel, diags *diag.Diagnostics) (d declaredSystem, ok bool) {
 	if !wholly(ctx, m.Hostname, m.Swap, m.Modules, m.Sysctl, m.Time, m.Timezone, m.Files) {
 		return d, false
@@ -192,8 +193,8 @@ func (systemSection) validate(ctx context.Context, config *hostModel, diags *dia
 		partly{"files", system.Spec{Files: spec.Files}.Validate()})
 }
 
-// plan says what the sensitive files' digests are to be. While a content is the
-// one that was planned before, its digest stays.
+// plan sets the digests of the sensitive files. The digest of an unchanged
+// content stays.
 func (systemSection) plan(ctx context.Context, prior, plan *hostModel, diags *diag.Diagnostics) {
 	unknown := types.MapUnknown(types.StringType)
 	plan.Digests = types.MapNull(types.StringType)

@@ -140,7 +140,8 @@ func (m *systemModel) writeFiles(ctx context.Context, d declaredSystem, want sys
 func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	_, spec, have, ok, err := s.look(ctx, m, want)
 	if err != nil {
-		diags.AddWarning("Operating system cannot be examined", fmt.Sprintf("%s. What apply would change is not known.", err))
+		diags.AddWarning("Operating system cannot be examined", fmt.Sprintf("%s. The changes of an apply are not "+
+			"known.", err))
 	}
 	if !ok {
 		return nil
@@ -161,8 +162,9 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	return system.Table.Diff(spec, have)
 }
 
-// unknownNames says which users, groups and time zone the machine does not know.
-// Packages come before files: while some are to come, they may bring them.
+// unknownNames returns the users, groups and time zone that the machine does not
+// know. Packages are installed before files are written: planned packages may
+// bring them.
 func (m *hostModel) unknownNames(diags *diag.Diagnostics, spec system.Spec, have system.Facts) {
 	none := m.Packages.IsNull() && m.ContainerdPackage.IsNull() && m.CUDA.IsNull()
 	p := m.prior

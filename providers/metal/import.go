@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// importing is the id of what is being taken over, which has to be looked at.
+	// importing is the id of an imported object that was not read yet.
 	importing = "importing"
-	// imported is the id of what was taken over where no record knows it, until it
-	// is made ours.
+	// imported is the id of an imported object without a record, until it is
+	// adopted.
 	imported = "imported"
 )
 
-// importHint says how an import gets to a machine that others have to lead to.
+// importHint describes how an import reaches a machine behind bastions.
 const importHint = `An import looks at the machine. Where a bastion leads there, or a credential of the provider block, the identifier says so, as the ssh of its metal_host does in JSON: ` +
 	`{"address": "192.0.2.11", "host_key": "ssh-ed25519 AAAA…", "credential": "admin", "hops": [{"address": "192.0.2.10", "host_key": "ssh-ed25519 AAAA…"}]}`
 
@@ -31,7 +31,7 @@ func importedWay(id string) (connect.SSH, error) {
 		said := json.NewDecoder(strings.NewReader(id))
 		said.DisallowUnknownFields()
 		if err := said.Decode(&s); err != nil {
-			return connect.SSH{}, fmt.Errorf("the JSON is not that of a machine's ssh: %w", err)
+			return connect.SSH{}, fmt.Errorf("the JSON is not the ssh of a machine: %w", err)
 		}
 		return s, validImport(s)
 	}

@@ -20,7 +20,7 @@ type joinModel struct {
 	Version        types.String `tfsdk:"version"`         // the full one, such as "1.36.3"
 	ControlPlane   types.Object `tfsdk:"control_plane"`   // the way to its machine
 	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"` // how many nodes may be unavailable at a time; null: as each host says
-	KubeletHash    types.String `tfsdk:"kubelet_hash"`    // of the configuration that all kubelets are to have, as kubeadm.Hash has it
+	KubeletHash    types.String `tfsdk:"kubelet_hash"`    // of the declared configuration of all kubelets, by kubeadm.Hash
 }
 
 // joinTypes is the type of that value.

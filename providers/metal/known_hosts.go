@@ -20,8 +20,8 @@ type knownKey struct {
 	source string
 }
 
-// preferredKeys are host keys' algorithms from the one that is taken first. A
-// machine's certificate is not asked for: it is no key, and runs out.
+// preferredKeys are host keys' algorithms, the preferred one first. A machine's
+// certificate is not requested: it expires, unlike a key.
 func preferredKeys() []string {
 	return []string{
 		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
@@ -29,7 +29,8 @@ func preferredKeys() []string {
 	}
 }
 
-// rank orders kinds of keys by preferredKeys; -1 is none that stoke takes.
+// rank orders kinds of keys by preferredKeys; -1 for kinds that stoke does not
+// accept.
 func rank(key ssh.PublicKey) int {
 	kind := key.Type()
 	if kind == ssh.KeyAlgoRSA {
@@ -38,8 +39,8 @@ func rank(key ssh.PublicKey) int {
 	return slices.Index(preferredKeys(), kind)
 }
 
-// fromKnownHosts looks a machine up in a file in OpenSSH's format. An authority's
-// line is no machine's key, and a revoked key counts for nothing.
+// fromKnownHosts looks a machine up in a file in OpenSSH's format. Lines of
+// authorities do not contain keys of machines, and a revoked key is ignored.
 func fromKnownHosts(file, address string, port int) (knownKey, error) {
 	at := net.JoinHostPort(strings.ToLower(strings.Trim(address, "[]")), strconv.Itoa(port))
 	name := knownhosts.Normalize(at)
@@ -64,15 +65,17 @@ func fromKnownHosts(file, address string, port int) (knownKey, error) {
 	case revoked > 0:
 		return knownKey{}, fmt.Errorf("%s has only keys of %s that are revoked", file, name)
 	case authorities > 0:
-		return knownKey{}, fmt.Errorf("%s has no key of %s, only that of an authority over it, and stoke knows machines by their keys", file, name)
+		return knownKey{}, fmt.Errorf("%s has no key of %s, only a key of an authority over it, and stoke knows "+
+			"machines by their keys", file, name)
 	}
 	return knownKey{}, fmt.Errorf("%s has no key of %s; look at the machine's own with: cat /etc/ssh/ssh_host_ed25519_key.pub", file, name)
 }
 
 var errShown = errors.New("the key was shown")
 
-// fromMachine lets a machine show its key, and goes away before anything is
-// told to it. That it has the key, it has proved; whose key it is, nobody has.
+// fromMachine reads the host key that a machine shows, and disconnects without
+// sending anything to it. That it has the key, it has proved; the key exchange
+// proves that the machine has the key, but not whose key it is.
 func fromMachine(ctx context.Context, dial func(context.Context) (net.Conn, error), address string) (knownKey, error) {
 	conn, err := dial(ctx)
 	if err != nil {

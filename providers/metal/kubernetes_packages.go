@@ -28,10 +28,10 @@ func kubernetesRepositoryAttribute() schema.SingleNestedAttribute {
 	return repositoryAttribute("A mirror of the repository of the cluster's minor at " + kubernetesURL + ".")
 }
 
-// kubernetes is what a release of Kubernetes means in packages: those of its
-// repository at exactly that version, held, because a kubelet that apt upgrades
-// beside its cluster does not start. owner is the kind of the record that knows
-// of them, why the resource that wants them.
+// kubernetes returns the packages of a release of Kubernetes: from its
+// repository, at exactly that version and held, because a kubelet that apt
+// upgrades without its cluster does not start. owner is the kind of the record
+// that knows of them, why the resource that wants them.
 func (s *settings) kubernetes(owner, why string, release kubeadm.Release, override *gpuRepositoryModel) packages.Spec {
 	base := kubernetesURL + "/core:/stable:/v" + release.Minor.String() + "/deb/"
 	from := nvidia.Source{URL: s.mirror(base), Suite: "/", KeyURL: s.mirror(base + "Release.key"), Fingerprint: kubernetesKey}

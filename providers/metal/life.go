@@ -28,10 +28,10 @@ type kind struct {
 	what   string    // in messages: Machine, Firewall, Driver
 	at     path.Path // the argument that leads to the machine
 	schema func() schema.Schema
-	// noted says that the state holds what the machine has, so that what was
-	// declared has to be noted beside it.
+	// noted: the state stores observed values, so the declared ones are kept in
+	// private data.
 	noted bool
-	// unleased says that work goes on where the lock cannot be renewed.
+	// unleased: work continues if the lock cannot be renewed.
 	unleased bool
 }
 
@@ -44,10 +44,10 @@ type model[M any] interface {
 	leads(ctx context.Context) (connect.SSH, error)
 	// named are the attributes that say which machine is imported.
 	named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics)
-	// adopt makes the model, which is what the machine's record declares, what is
-	// imported by another one; false where it is no use.
+	// adopt completes the model, which has the record's declaration, with the
+	// arguments of an import; false if they do not fit.
 	adopt(ctx context.Context, by M) bool
-	// observe sets the model to what the machine has of what is declared.
+	// observe sets the model to the observed values of declared facts.
 	observe(ctx context.Context, s *settings, m host.Machine, declared M, diags *diag.Diagnostics) error
 	// work makes the machine what the model says and returns what is stored. It
 	// calls begin before it changes anything.
@@ -78,12 +78,12 @@ type job[M any] struct {
 	settings *settings
 	machine  host.Machine // locked
 	prior    *M           // what is stored; nil where the resource is new
-	config   *M           // it alone has what is write-only
+	config   *M           // only it has write-only values
 	begin    func() (*host.Record, error)
 	diags    *diag.Diagnostics
 }
 
-// errRefused stands for diagnostics that say why.
+// errRefused: the diagnostics have the reasons.
 var errRefused = errors.New("refused")
 
 // life is what resources on machines have in common, from the schema to the end:
@@ -121,7 +121,7 @@ func (l *life[M, P]) machine(ctx context.Context, of P) (*host.Remote, connect.S
 	return m, way, err
 }
 
-// locked works on the machine that a resource is on while nobody else does.
+// locked calls work with the lock of a resource's machine.
 func (l *life[M, P]) locked(ctx context.Context, of P, work func(context.Context, host.Machine) error) (connect.SSH, error) {
 	m, way, err := l.machine(ctx, of)
 	if err != nil {
@@ -131,11 +131,10 @@ func (l *life[M, P]) locked(ctx context.Context, of P, work func(context.Context
 	return way, l.settings.locked(ctx, m, of.kind().unleased, work)
 }
 
-// planned begins a plan: what is planned and what is stored, nil where there is
-// nothing. ok is false for a plan to destroy, of which it tells whom that
-// interrupts. It refuses nothing: the pods of today may be gone when its turn
-// comes, and apply looks again. Where the machine cannot be asked, Read has said
-// so.
+// planned decodes the planned and the stored values, nil if absent. For a plan
+// to destroy, ok is false and it only adds disruption notes. It rejects
+// nothing: pods may have changed before the destroy, and apply checks again. If
+// the machine cannot be reached, Read has reported it.
 func (l *life[M, P]) planned(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (plan P, prior *M, ok bool) {
 	if !req.State.Raw.IsNull() {
 		prior = new(M)
@@ -171,10 +170,10 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	}
 }
 
-// apply makes the machine what is planned. A step that fails does not taint:
-// what is done is done, and the next apply goes on from what it finds. What was
-// declared before stays noted then: by it the next plan sees what is still to be
-// given back. id is that of a resource that is new.
+// apply makes the machine what is planned. A failed step does not taint: the
+// next apply continues from the observed state of the machine. The old
+// declaration stays in the record until then: the next plan needs it to find
+// what must still be restored. id is the id of a new resource.
 func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfsdk.Plan, configured tfsdk.Config, state *tfsdk.State, private privateSetter, diags *diag.Diagnostics) {
 	plan, config := P(new(M)), new(M)
 	diags.Append(planned.Get(ctx, plan)...)
@@ -221,7 +220,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	promise{}.keep(ctx, private, diags) // it was for this apply
 }
 
-// store stores a model. What nobody came to know is null.
+// store stores a model. Unknown values become null.
 func store(ctx context.Context, state *tfsdk.State, stored any) diag.Diagnostics {
 	diags := state.Set(ctx, stored)
 	raw, err := tftypes.Transform(state.Raw, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
@@ -238,7 +237,7 @@ func store(ctx context.Context, state *tfsdk.State, stored any) diag.Diagnostics
 	return diags
 }
 
-// refuse says why work on a machine has not begun; a nil error says nothing.
+// refuse reports why work on a machine has not begun; a nil error says nothing.
 func (k kind) refuse(ctx context.Context, diags *diag.Diagnostics, at path.Path, way connect.SSH, err error, otherwise string) {
 	var taken *takenError
 	var locked *host.LockedError
@@ -275,7 +274,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 }
 
 // undo restores a machine that is locked. An error says that nothing was begun;
-// what goes wrong later is in diags.
+// later errors are in diags.
 func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *diag.Diagnostics) error {
 	k := state.kind()
 	rec, err := host.OpenRecord(ctx, m, k.record)
@@ -285,7 +284,7 @@ func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *d
 	case err != nil:
 		return err
 	case rec.ID() != state.id().ValueString():
-		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("That of %s belongs to %s by now; nothing was changed there.", m.Name(), rec.By()))
+		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("The record of %s now belongs to %s; nothing was changed there.", m.Name(), rec.By()))
 		return nil
 	}
 	outcomes, err := state.restore(ctx, l.settings, m, rec)
@@ -300,7 +299,7 @@ func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *d
 }
 
 // Read puts what the machine has into what is declared. A machine that cannot be
-// asked is as the state says, with a warning.
+// reached keeps its stored values, with a warning.
 func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state M
 	if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); resp.Diagnostics.HasError() {
@@ -349,14 +348,14 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	case lost(err) || ssh.IsPermanent(err):
 		resp.Diagnostics.AddWarning(unreachable(way.Address, err))
 	default:
-		resp.Diagnostics.AddWarning(k.what+" cannot be examined", fmt.Sprintf("%s. What the state says is taken for what it has.", err))
+		resp.Diagnostics.AddWarning(k.what+" cannot be examined", fmt.Sprintf("%s. Stoke uses the recorded values.", err))
 	}
 }
 
-// find looks for the record of a create that was interrupted, which has the
-// operation's mark, or of what is imported, which is declared as the record says.
-// What a create was to make is planned: it is noted as declared, because the state
-// will hold what the machine has, and words for people in it.
+// find looks for the record of an interrupted create, which has the operation's
+// mark, or of an imported object, which is declared as the record says. For a
+// create the planned values are noted as declared, because the state will hold
+// observed values, with descriptions for people among them.
 func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, planned tftypes.Value, private privateSetter, diags *diag.Diagnostics) (bool, error) {
 	k, call := l.kind(), providers.CallFrom(ctx)
 	rec, err := host.OpenRecord(ctx, m, k.record)

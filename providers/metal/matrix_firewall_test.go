@@ -143,7 +143,7 @@ func (x *fire) live(before string, drifts, undeclared bool) {
 	if now := x.note(); now != note {
 		x.Errorf("what was before us was %s, and is %s", note, now)
 	}
-	says := "firewall rules become those that were there before"
+	says := "firewall rules get their former values"
 	if before == "nothing" {
 		says = "firewall rules are removed, and whom they keep out may connect"
 	}

@@ -72,7 +72,8 @@ func nodeSchema() schema.Schema {
 				Optional: true, Description: "What the node is called; the machine's host name, as it was when it joined, when left out. Another name makes it leave the cluster and join again.",
 			},
 			"private_address": schema.StringAttribute{
-				Optional: true, Description: "Address that the kubelet gives for the node: the node_address of the metal_host. When left out, the address that SSH goes to.",
+				Optional: true, Description: "Address that the kubelet gives for the node: the node_address of the metal_host. " +
+					"By default the address of ssh.",
 			},
 			"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "Labels of the node, those too that a kubelet may not give itself, such as node-role.kubernetes.io/gpu."},
 			"taints": schema.ListNestedAttribute{
@@ -93,16 +94,19 @@ func nodeSchema() schema.Schema {
 			"ignore_preflight_errors": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Description: "Checks of kubeadm join that may fail, by name, such as SystemVerification. There is no all.",
 			},
-			"verify":         schema.BoolAttribute{Optional: true, Description: "Have a pod open every GPU, and one that asked for none see none. Where no other pod has a GPU there, systemd is reloaded, too, by which containers that run may lose theirs."},
-			"verify_image":   schema.StringAttribute{Optional: true, Description: "Image of those pods, in place of " + member.ProbeImage + ". It has to have sh and sleep."},
-			"out_of_service": schema.BoolAttribute{Optional: true, Description: "Confirms that the machine is off: its node gets a taint by which its pods are made elsewhere. It is refused while the machine answers."},
-			"repository":     kubernetesRepositoryAttribute(),
+			"verify": schema.BoolAttribute{Optional: true, Description: "Have a pod open every GPU, and one that " +
+				"requested none see none. Where no other pod has a GPU there, systemd is reloaded, too: running containers " +
+				"may lose their GPUs by that."},
+			"verify_image": schema.StringAttribute{Optional: true, Description: "Image of those pods, in place of " + member.ProbeImage + ". It has to have sh and sleep."},
+			"out_of_service": schema.BoolAttribute{Optional: true, Description: "Confirms that the machine is off: its " +
+				"node gets a taint that makes Kubernetes start its pods elsewhere. It is refused while the machine answers."},
+			"repository": kubernetesRepositoryAttribute(),
 			"drift": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				Description: "Facts that are not as declared and have no attribute of their own, such as a kubelet that was stopped: what they are. Applying empties it.",
 			},
 			"name":     schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "What the node is called."},
-			"capacity": connect.CapacityAttribute("What pods may have of the node."),
+			"capacity": connect.CapacityAttribute("Resources of the node for pods."),
 		},
 		Blocks: map[string]schema.Block{
 			"timeouts": timeouts.Block(context.Background(), timeouts.Opts{Create: true, Update: true, Delete: true}),
@@ -115,12 +119,13 @@ func nodeSchema() schema.Schema {
 // joinArgument is the value of joinTypes as an argument.
 func joinArgument() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"endpoint":        schema.StringAttribute{Required: true, Description: "Where the API server is, as HOST:PORT."},
-		"ca_hash":         schema.StringAttribute{Required: true, Description: "Hash of the cluster's authority: the machine joins no other."},
-		"version":         schema.StringAttribute{Required: true, Description: "Version of Kubernetes in full."},
-		"control_plane":   connect.MachineArgument("The control plane's machine."),
-		"max_unavailable": schema.Int64Attribute{Optional: true, Description: "How many nodes may be unavailable at once. It wins over the node's own."},
-		"kubelet_hash":    schema.StringAttribute{Optional: true, Description: "Hash of the configuration that all kubelets are to have."},
+		"endpoint":      schema.StringAttribute{Required: true, Description: "Where the API server is, as HOST:PORT."},
+		"ca_hash":       schema.StringAttribute{Required: true, Description: "Hash of the cluster's authority: the machine joins no other."},
+		"version":       schema.StringAttribute{Required: true, Description: "Version of Kubernetes in full."},
+		"control_plane": connect.MachineArgument("The control plane's machine."),
+		"max_unavailable": schema.Int64Attribute{Optional: true, Description: "How many nodes may be unavailable at once. " +
+			"It overrides the argument of the node."},
+		"kubelet_hash": schema.StringAttribute{Optional: true, Description: "Hash of the configuration for all kubelets."},
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 
 const authorityFile = "/etc/kubernetes/pki/ca.crt"
 
-// clusterError says that a cluster could not be asked, and where. What it does not
-// say is that there is none.
+// clusterError: a cluster could not be reached, and where. It does not mean that
+// the cluster does not exist.
 type clusterError struct {
 	what string // of what failed: the endpoint, or the control plane's machine
 	err  error
@@ -42,12 +42,12 @@ func (e *clusterError) Error() string {
 
 func (e *clusterError) Unwrap() error { return e.err }
 
-// errNoCluster says for certain that a cluster is gone: its control plane's
-// machine answers, and is none of that cluster.
-var errNoCluster = errors.New("the cluster is not there any more")
+// errNoCluster: a cluster certainly no longer exists, because its control
+// plane's machine answers and does not belong to it.
+var errNoCluster = errors.New("the cluster no longer exists")
 
-// controlPlane is the machine on which a cluster was made. It is asked without its
-// lock: what is done there for a node changes nothing of the machine.
+// controlPlane returns the machine of a cluster's control plane. It is used
+// without its lock: the work there for a node does not change the machine.
 func (s *settings) controlPlane(ctx context.Context, j joinModel) (*host.Remote, error) {
 	way, err := wayOf(ctx, j.ControlPlane)
 	if err != nil {
@@ -89,12 +89,12 @@ func (s *settings) cluster(ctx context.Context, j joinModel) (*kubernetes.Client
 	return c, head, nil
 }
 
-// dialLimit is for how long a node tries to reach the API server: what a firewall
-// drops is answered by nobody.
+// dialLimit is for how long a node tries to reach the API server: dropped packets
+// get no answer.
 const dialLimit = 8 * time.Second
 
 // reachesAPI opens a connection from the machine to the API server, as kubeadm
-// will, and says what stands between where that fails.
+// will, and names the obstacle if that fails.
 func reachesAPI(ctx context.Context, m host.Machine, head *host.Remote, endpoint string, ip netip.Addr) error {
 	err := dials(ctx, m, endpoint)
 	if err == nil {
@@ -109,8 +109,8 @@ func reachesAPI(ctx context.Context, m host.Machine, head *host.Remote, endpoint
 	return standsBetween(ctx, head, m.Name(), endpoint, ip, err)
 }
 
-// standsBetween says what keeps a machine from an API server that the control
-// plane reaches.
+// standsBetween returns the obstacle between a machine and an API server that
+// the control plane reaches.
 func standsBetween(ctx context.Context, head host.Machine, machine, endpoint string, ip netip.Addr, err error) error {
 	_, port, _ := net.SplitHostPort(endpoint)
 	why := fmt.Sprintf("%s cannot reach the API server at %s (%v): ", machine, endpoint, err)
@@ -126,23 +126,27 @@ func standsBetween(ctx context.Context, head host.Machine, machine, endpoint str
 	}
 	switch {
 	case opened != nil || json.Unmarshal(rec.Declared(), &declared) != nil:
-		return fmt.Errorf("%s%s has no metal_firewall, so that a firewall of its own, of the network or of the cloud stands between: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
+		return fmt.Errorf("%s%s has no metal_firewall, so that another firewall, of the machine, the network or the "+
+			"cloud, is in the way: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
 	case port != "6443" || declared.Role != string(firewall.ControlPlane):
-		return fmt.Errorf("%sthe metal_firewall of %s, with role = %q, opens no port %s unless a rule of it does: it has to let TCP port %s in from %s (6443 comes with role = %q)", why, head.Name(), declared.Role, port, port, ip, firewall.ControlPlane)
+		return fmt.Errorf("%sthe metal_firewall of %s, with role = %q, opens no port %s unless a rule of it does: it "+
+			"has to let TCP port %s in from %s (role = %q opens 6443)", why, head.Name(), declared.Role, port, port, ip, firewall.ControlPlane)
 	case !letsIn(slices.Concat(declared.Peers, declared.ControlPlanes, declared.APIClients), ip):
-		return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from its peers alone, and %s is none: add it to peers", why, head.Name(), port, ip)
+		return fmt.Errorf("%sthe metal_firewall of %s lets in TCP port %s only from its peers, and %s is not a peer: "+
+			"add it to peers", why, head.Name(), port, ip)
 	}
-	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall stands between: open it there", why, head.Name(), port, ip)
+	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall "+
+		"is in the way: open it there", why, head.Name(), port, ip)
 }
 
-// unnamed tells a name that a machine cannot resolve by what bash says (EAI_NONAME,
-// EAI_AGAIN).
+// unnamed reports whether a machine cannot resolve a name, by the error of bash
+// (EAI_NONAME, EAI_AGAIN).
 func unnamed(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "Name or service not known") || strings.Contains(text, "name resolution")
 }
 
-// letsIn tells whether an address is among addresses and networks.
+// letsIn reports whether an address is among addresses and networks.
 func letsIn(all []string, ip netip.Addr) bool {
 	return slices.ContainsFunc(all, func(text string) bool {
 		a, err := netip.ParseAddr(text)
@@ -177,7 +181,7 @@ func dials(ctx context.Context, m host.Machine, endpoint string) error {
 	return err
 }
 
-// own tells whether the machine is the control plane's.
+// ownNode reports whether the machine is the machine of the control plane.
 func ownNode(ctx context.Context, on types.Object, j joinModel) bool {
 	a, known := connect.MachineFromObject(ctx, on)
 	b, also := connect.MachineFromObject(ctx, j.ControlPlane)

@@ -99,11 +99,11 @@ func TestNodeStandsBetween(t *testing.T) {
 		want                     []string
 	}{
 		{"none of ours", "10.0.0.1:6443", "", said, []string{"has no metal_firewall", "let TCP port 6443 in from 10.0.0.5"}},
-		{"one without the peer", "10.0.0.1:6443", `{"role": "control-plane", "peers": ["10.0.0.4"]}`, said, []string{"TCP port 6443 in from its peers alone, and 10.0.0.5 is none: add it to peers"}},
+		{"one without the peer", "10.0.0.1:6443", `{"role": "control-plane", "peers": ["10.0.0.4"]}`, said, []string{"TCP port 6443 only from its peers, and 10.0.0.5 is not a peer: add it to peers"}},
 		{"one of a worker", "10.0.0.1:6443", `{"role": "worker", "peers": ["10.0.0.5"]}`, said, []string{`with role = "worker", opens no port 6443`, `role = "control-plane"`}},
 		{"another port", "10.0.0.1:8443", `{"role": "control-plane", "peers": ["10.0.0.5"]}`, said, []string{"opens no port 8443 unless a rule of it does"}},
-		{"one that lets it in", "10.0.0.1:6443", `{"role": "control-plane", "peers": ["10.0.0.5"]}`, said, []string{"so that a network or cloud firewall stands between"}},
-		{"one that lets its network in", "10.0.0.1:6443", `{"role": "control-plane", "api_clients": ["10.0.0.0/24"]}`, said, []string{"so that a network or cloud firewall stands between"}},
+		{"one that lets it in", "10.0.0.1:6443", `{"role": "control-plane", "peers": ["10.0.0.5"]}`, said, []string{"so that a network or cloud firewall is in the way"}},
+		{"one that lets its network in", "10.0.0.1:6443", `{"role": "control-plane", "api_clients": ["10.0.0.0/24"]}`, said, []string{"so that a network or cloud firewall is in the way"}},
 		{"a name that nobody knows", "api.lab:6443", "", errors.New("api.lab: Name or service not known"), []string{"it cannot resolve that name"}},
 	} {
 		head := &hosttest.Machine{}

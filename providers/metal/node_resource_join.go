@@ -12,11 +12,11 @@ import (
 )
 
 // nodeJoining is the record's note of a join that has begun: its value is the
-// node's name. It goes when the join's token is revoked.
+// node's name. It is removed when the join's token is revoked.
 const nodeJoining = "node joining"
 
 // nodeLeaving is the record's note of a node that is renamed: its value is the
-// name that the cluster is to forget. It goes when the cluster has.
+// name that the cluster is to forget. It is removed after the node.
 const nodeLeaving = "node leaving"
 
 // nodeEnabled is the record's note of whether the kubelet came with the machine
@@ -31,14 +31,16 @@ const (
 	tidyLimit  = 30 * time.Second
 )
 
-// bring makes the machine the node that is declared. It goes by what it finds:
+// bring makes the machine the node that is declared. It depends on the observed
+// role:
 //
 //   - a worker that has joined is never joined again: its kubelet gets its
 //     arguments and configuration, and is restarted where they differ;
 //   - one whose join was cut off has nothing to lose, as it has never been ready: it
 //     is reset and joins;
-//   - a machine with no role joins. Where the cluster has a node of that name with
-//     our mark, the machine was installed anew, and that node goes first.
+//   - a machine with no role joins. Where the cluster has a node of that name
+//     with our mark, the machine was reinstalled, and that node is removed
+//     first.
 func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, limit time.Duration) error {
 	l.rec = rec
 	if l.own {
@@ -108,13 +110,12 @@ func (l *nodeLook) revoke(ctx context.Context) error {
 	return l.rec.Forget(ctx, nodeJoining)
 }
 
-// enter has the machine join, with a token that lives for this alone.
+// enter makes the machine join, with a token only for this.
 func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	if err := l.removeFormer(ctx, id); err != nil {
 		return err
 	}
-	// kubeadm starts the kubelet, and leaves to packages whether it comes with the
-	// machine.
+	// kubeadm starts the kubelet, and leaves its start at boot to the packages.
 	if err := l.rec.Remember(ctx, nodeEnabled, l.facts.KubeletEnabled); err != nil {
 		return err
 	}
@@ -144,8 +145,8 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	return kubeadm.Enter(ctx, l.on, config)
 }
 
-// removeFormer removes the node that the machine was before it was installed anew. As
-// long as its kubelet reports, there is another machine of that name.
+// removeFormer removes the machine's node from before it was reinstalled. As long as
+// its kubelet reports, there is another machine of that name.
 func (l *nodeLook) removeFormer(ctx context.Context, id string) error {
 	end := time.Now().Add(staleLimit)
 	for {
@@ -156,7 +157,8 @@ func (l *nodeLook) removeFormer(ctx context.Context, id string) error {
 		case have == nil:
 			return nil
 		case have.Mark.ID != id:
-			return fmt.Errorf("the cluster has a node %s that is not this resource's: give another node_name, or remove it (kubectl delete node %s)", l.node.Name, l.node.Name)
+			return fmt.Errorf("the cluster has a foreign node %s: give another node_name, or remove it (kubectl delete "+
+				"node %s)", l.node.Name, l.node.Name)
 		case !have.Ready():
 			host.Step(ctx, "removing the node %s that the machine was before", l.node.Name)
 			return member.Delete(ctx, l.client, have)
@@ -170,8 +172,8 @@ func (l *nodeLook) removeFormer(ctx context.Context, id string) error {
 	}
 }
 
-// repair brings a machine that has joined to what is declared, with its pods out
-// of the way where that hurts them.
+// repair changes a joined machine to the declaration, and drains its pods if
+// that would interrupt them.
 func (l *nodeLook) repair(ctx context.Context, m *nodeModel) error {
 	changes := func(context.Context) ([]host.Change, error) { return l.changes(), nil }
 	if len(l.changes()) == 0 && !l.cordoned(ctx) {
@@ -268,7 +270,7 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	}
 	want := l.want
 	if l.wasReady {
-		want.GPUs = nil // those that broke are told of, and nobody waits for them
+		want.GPUs = nil // broken GPUs are reported, and not waited for
 	}
 	if _, err := member.Await(ctx, l.client, want, max(limit-time.Since(began), time.Second)); err != nil {
 		return l.explained(ctx, err)

@@ -43,7 +43,7 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 	if err := failed(more); err != nil {
 		return nil, err
 	}
-	// One that stoke was killed under goes on, and might join after all.
+	// A join that continues after stoke was killed might still succeed.
 	if err := kubeadm.Await(ctx, on); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 	}
 	gone := errors.Is(err, errNoCluster)
 	if err != nil && !gone {
-		return nil, fmt.Errorf("the cluster cannot be asked what runs on the node, so that it stays: %w. Where its control plane is gone for good, remove this from the state (stoke state rm) and reset the machine by hand (kubeadm reset)", err)
+		return nil, fmt.Errorf("the cluster cannot list the work on the node, so that it stays: %w. Where its control plane is gone for good, remove this from the state (stoke state rm) and reset the machine by hand (kubeadm reset)", err)
 	}
 	own := ownNode(ctx, m.Host, j)
 	switch {
@@ -121,7 +121,7 @@ func (m *nodeModel) leaveCluster(ctx context.Context, s *settings, c *kubernetes
 		return err
 	}
 	if have == nil || !m.owns(ctx, have) {
-		return work(ctx) // somebody removed it, or the name is another machine's by now
+		return work(ctx) // the node was removed, or its name now belongs to another machine
 	}
 	if m.Verify.ValueBool() { // a pod of ours would be in the way
 		if err := member.RemoveProbes(ctx, c, name); err != nil {
@@ -148,8 +148,8 @@ func (m *nodeModel) leaveCluster(ctx context.Context, s *settings, c *kubernetes
 	})
 }
 
-// owns tells whether a node of the cluster is this resource's: by its mark, and as
-// long as it has none, because a join was cut off, by its address.
+// owns reports whether a node of the cluster belongs to this resource: by its
+// mark, or by its address while it has none because a join was cut off.
 func (m *nodeModel) owns(ctx context.Context, have *member.State) bool {
 	if have.Mark.ID != "" {
 		return have.Mark.ID == m.ID.ValueString()
@@ -259,14 +259,14 @@ func (r *nodeResource) removeDead(ctx context.Context, state *nodeModel, way con
 		diags.AddWarning("Machine was not reset", detail+" Its cluster is gone. Should the machine come back, run kubeadm reset there.")
 		return
 	case err != nil:
-		refuse("Its cluster cannot be asked either: %s", sentence(err))
+		refuse("Its cluster cannot be reached either: %s", sentence(err))
 		return
 	}
 	name := state.Name.ValueString()
 	have, err := member.Observe(ctx, c, name)
 	switch {
 	case err != nil:
-		refuse("Its cluster cannot be asked either: %s", sentence(err))
+		refuse("Its cluster cannot be reached either: %s", sentence(err))
 		return
 	case have != nil && have.Ready():
 		refuse("The cluster says that the machine is alive: the kubelet of node %s reports. Mend the way to the machine, or turn it off, and destroy again.", name)

@@ -39,14 +39,14 @@ func (m *nodeModel) observe(ctx context.Context, s *settings, on host.Machine, d
 			if providers.CallFrom(ctx).Settling {
 				addError(diags, path.Root("cluster"), "Cluster cannot be asked", err)
 			} else {
-				diags.AddAttributeWarning(path.Root("cluster"), "Cluster cannot be asked", sentence(err)+" What the state says is taken for what it has.")
+				diags.AddAttributeWarning(path.Root("cluster"), "Cluster cannot be asked", sentence(err)+" Stoke uses the recorded values.")
 			}
 			return errRefused
 		}
 		return err
 	}
 	if l.facts.Role == kubeadm.NoRole && m.Cluster.IsNull() {
-		diags.AddError("There is no node to import", fmt.Sprintf("%s has joined no cluster. Remove the import: apply has it join.", on.Name()))
+		diags.AddError("No node to import", fmt.Sprintf("%s has joined no cluster. Remove the import: apply has it join.", on.Name()))
 		return errRefused
 	}
 	// A machine that was installed anew joins by the name that it had.

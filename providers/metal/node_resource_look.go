@@ -42,7 +42,7 @@ type nodeLook struct {
 	fields    []string      // of the kubelet's configuration that differ
 	wasReady  bool          // it had the GPUs that are declared before
 	cutOff    bool          // a join, or what follows it, has begun and did not end
-	untried   bool          // its GPUs are to be tried, and nobody has
+	untried   bool          // its GPUs must be tested and were not yet
 	users     []string      // pods that have GPUs, where they are untried
 	gpuTaints []core.Taint  // of the control plane's own node
 	kept      []core.Taint  // those of them that the cluster's DNS does not tolerate
@@ -256,7 +256,7 @@ func (l *nodeLook) changes() []host.Change {
 	case !l.facts.KubeletActive:
 		all = append(all, host.Change{Fact: "kubelet", Have: "stopped", Want: "running", Disruption: host.RestartsKubelet})
 	case l.facts.RestartDue && len(all) == 0:
-		all = append(all, host.Change{Fact: "kubelet", Have: "runs with what it had before", Want: "restarted", Disruption: host.RestartsKubelet})
+		all = append(all, host.Change{Fact: "kubelet", Have: "runs with its former settings", Want: "restarted", Disruption: host.RestartsKubelet})
 	case !l.facts.KubeletEnabled:
 		all = append(all, host.Change{Fact: "kubelet at boot", Have: "disabled", Want: "enabled", Disruption: host.RestartsKubelet})
 	case l.have == nil && l.whole():
@@ -321,7 +321,7 @@ type nodeProblem struct {
 	summary, detail string
 }
 
-// problems are what stands in the way of what is declared.
+// problems returns the obstacles to the declared node.
 func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProblem) {
 	add := func(at, summary, format string, args ...any) {
 		all = append(all, nodeProblem{path.Root(at), summary, fmt.Sprintf(format, args...)})
@@ -350,7 +350,7 @@ func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProble
 	case l.facts.Role == kubeadm.Worker && l.facts.CAHash != "" && l.facts.CAHash != ca:
 		add("host", "Machine belongs to another cluster", "It is the node %s of the cluster at %s, whose authority has the hash %s. Have it leave that one first.", l.facts.NodeName, l.facts.Server, l.facts.CAHash)
 	case l.facts.Role == kubeadm.NoRole && len(l.facts.Left) > 0 && l.rec == nil:
-		add("host", "Something is left of a cluster", "There are %s. Look whether anybody needs them, and run kubeadm reset there.", strings.Join(l.facts.Left, ", "))
+		add("host", "Something is left of a cluster", "There are %s. If they are not needed, run kubeadm reset there.", strings.Join(l.facts.Left, ", "))
 	}
 	if l.facts.Whole && l.facts.CAHash == ca && l.facts.NodeName != l.node.Name && !m.DrainData.ValueBool() {
 		if err := l.unpinned(ctx); err != nil {
@@ -366,7 +366,7 @@ func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProble
 		add("host", "containerd does not run", "There is no /run/containerd/containerd.sock. Declare containerd in metal_host, and let this depend on it.")
 	}
 	if l.have != nil && l.facts.Role == kubeadm.NoRole && (l.have.Mark.ID == "" || l.have.Mark.ID != m.ID.ValueString()) {
-		add("node_name", "The cluster has such a node", "There is a node %s that is not this resource's. Give another node_name, or remove it: kubectl delete node %s.", l.node.Name, l.node.Name)
+		add("node_name", "The cluster has such a node", "A foreign node %s exists. Give another node_name, or remove it: kubectl delete node %s.", l.node.Name, l.node.Name)
 	}
 	for _, p := range l.node.Check() {
 		add("node_name", "Invalid node", "%s %s.", p.Field, p.Why)

@@ -39,9 +39,9 @@ func (r *nodeResource) Create(ctx context.Context, req resource.CreateRequest, r
 	}
 }
 
-// Update makes the node what is planned. Where out_of_service confirms that the
-// machine is off, the cluster alone is told; a machine that came back loses the
-// taint as part of its repair.
+// Update makes the node what is planned. If out_of_service confirms that the
+// machine is off, only the cluster is updated; a machine that came back loses
+// the taint as part of its repair.
 func (r *nodeResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	plan, prior := new(nodeModel), new(nodeModel)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
@@ -74,8 +74,8 @@ func (r *nodeResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	}
 }
 
-// answers tries the machine anew: a connection that stands may have outlived it. A
-// machine that lets nobody in is on.
+// answers connects to the machine again: an open connection may have outlived it.
+// A machine that refuses logins is on.
 func (r *nodeResource) answers(ctx context.Context, m *nodeModel) (bool, error) {
 	remote, _, err := r.machine(ctx, m)
 	if err != nil {

@@ -59,8 +59,9 @@ func (m *nodeModel) plannedName(replaces bool) types.String {
 	return m.Name
 }
 
-// reinstalled tells a machine that was installed anew, which has another key at
-// the same address, from another machine: it joins again and keeps its name.
+// reinstalled reports whether a machine with another key at the same address
+// was reinstalled, and is not another machine: it joins again and keeps its
+// name.
 func reinstalled(ctx context.Context, was, is types.Object) bool {
 	a, known := connect.MachineFromObject(ctx, was)
 	b, also := connect.MachineFromObject(ctx, is)
@@ -117,12 +118,13 @@ func (l *nodeLook) ahead(ctx context.Context, prior *nodeModel) []host.Change {
 	return changes
 }
 
-// reportPlan says what is wrong, what apply would do and whom it interrupts.
+// reportPlan reports obstacles, the changes of an apply, and their disruptions.
 func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *nodeModel, l *nodeLook, changes []host.Change, diags *diag.Diagnostics) promise {
 	plan.ID = claim(ctx, m, nodeRecord, "Node is managed already", path.Root("host"), way, plan.ID, diags)
 	if replaced(ctx, m, nodeRecord) == nil {
 		for _, p := range l.problems(ctx, plan) {
-			// What metal_host and others of this plan have still to bring is none yet.
+			// Skip problems that other resources of this plan, such as metal_host, will
+			// fix.
 			if p.summary == "containerd does not run" || p.summary == "Machine has no such address" {
 				diags.AddAttributeWarning(p.at, p.summary, m.Name()+": "+p.detail)
 			} else {
@@ -137,7 +139,8 @@ func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way conne
 		changes = append(changes, l.forecast(ctx, diags)...)
 	}
 	if l.facts.Role == kubeadm.NoRole && l.have != nil && l.have.Mark.ID == plan.ID.ValueString() {
-		note(ctx, diags, providers.NoteFact, []string{"host"}, fmt.Sprintf("the machine is no node any more, though the cluster has node %s: it joins again, and that one is removed first", l.node.Name))
+		note(ctx, diags, providers.NoteFact, []string{"host"}, fmt.Sprintf("the machine is no longer a node, though "+
+			"the cluster has node %s: it joins again, and that node is removed first", l.node.Name))
 	}
 	if !l.own && l.facts.Role == kubeadm.Worker && !l.facts.Whole {
 		note(ctx, diags, providers.NoteFact, []string{"host"}, "kubeadm join was cut off there: the machine is reset and joins again")
@@ -151,7 +154,7 @@ func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way conne
 func (l *nodeLook) forecast(ctx context.Context, diags *diag.Diagnostics) []host.Change {
 	f, err := packages.Foresee(ctx, l.on, l.wantPkgs, l.packages)
 	if err != nil {
-		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		diags.AddWarning("The forecast of apt is not known", fmt.Sprintf("%s.", err))
 		return nil
 	}
 	for _, why := range f.Refusals {
@@ -162,7 +165,7 @@ func (l *nodeLook) forecast(ctx context.Context, diags *diag.Diagnostics) []host
 	}
 	noteFacts(ctx, diags, "cluster", actionLines(f.Actions))
 	if l.facts.Role == kubeadm.NoRole {
-		return nil // nobody runs there, and what is not known yet apply finds out
+		return nil // no pods run there, and apply finds out the rest
 	}
 	for _, u := range f.Doubtful {
 		f.Notes = append(f.Notes, u.Why)

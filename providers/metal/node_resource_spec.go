@@ -29,7 +29,7 @@ const (
 	nodeRemoveLimit = 20 * time.Minute
 )
 
-// gpuTaintValue is NVIDIA's own: tolerations ask for the key alone.
+// gpuTaintValue is the value that NVIDIA uses: tolerations match only the key.
 const gpuTaintValue = "present"
 
 // declaredNode is what the model declares in the terms of Go.
@@ -126,7 +126,8 @@ func (m *nodeModel) address(way connect.SSH) (netip.Addr, error) {
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		return ip, fmt.Errorf("%q is no IP address: give the machine's in the cluster's network as private_address", text)
+		return ip, fmt.Errorf("%q is not an IP address: give the machine's address in the cluster's network as "+
+			"private_address", text)
 	}
 	return ip, nil
 }
@@ -141,7 +142,8 @@ func (m *nodeModel) nodePolicy(j joinModel) drain.Policy {
 	return p
 }
 
-// validate says what is wrong with the configuration by itself, at its arguments.
+// validate checks the configuration without the machine, and reports faults at
+// their arguments.
 func (m *nodeModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 	d, ok := m.read(ctx, diags)
 	if !ok {
@@ -271,7 +273,8 @@ func nodeCapacity(ctx context.Context, want member.Spec, have *member.State) (ty
 		Name: n.Name, Min: 1, Max: 1, CPU: amount(core.ResourceCPU), Memory: amount(core.ResourceMemory), EphemeralStorage: amount(core.ResourceEphemeralStorage),
 		Pods: amount(core.ResourcePods), Extended: map[string]int64{}, GPUModel: n.Labels["nvidia.com/gpu.product"], Labels: map[string]string{},
 	}
-	// What others give the node comes and goes: it is no change of this resource.
+	// GPUs that device plugins give the node change by themselves: not a change of
+	// this resource.
 	for name, count := range want.GPUs {
 		g.Extended[name] = count
 	}

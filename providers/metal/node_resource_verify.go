@@ -33,8 +33,8 @@ func cutOff(rec *host.Record) (bool, error) {
 	return false, nil
 }
 
-// tried finds out whether the node's GPUs are still to be tried, and who has some
-// of them meanwhile. Those that were lost are told of, and not tried.
+// tried finds out whether the node's GPUs must still be tested, and which pods
+// use some of them. Lost GPUs are reported and not tested.
 func (l *nodeLook) tried(ctx context.Context) error {
 	l.untried = false
 	if !l.verify || len(l.lost) > 0 || !l.hasGPUs() {
@@ -61,8 +61,8 @@ func (l *nodeLook) hasGPUs() bool {
 	return false
 }
 
-// try has pods try the GPUs of a node that is ready. What others have it leaves
-// alone, and says so: the next apply without them tries all.
+// try has pods try the GPUs of a node that is ready. GPUs in use are left out,
+// with a note: the next apply that finds them free tests all.
 func (l *nodeLook) try(ctx context.Context) error {
 	have, err := member.Observe(ctx, l.client, l.want.Name)
 	if err != nil || have == nil {

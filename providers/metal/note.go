@@ -54,8 +54,8 @@ func noteChanges(ctx context.Context, diags *diag.Diagnostics, changes []host.Ch
 }
 
 // reportOutcomes reports what destroying did, fact by fact, in one line: of lines that come
-// at the same time, only the last is shown. What stays and is somebody's to
-// decide about is a warning.
+// at the same time, only the last is shown. A leftover that the user has to decide about is
+// a warning.
 func reportOutcomes(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome) {
 	facts := map[host.Fate][]string{}
 	left := ""

@@ -29,7 +29,8 @@ func (e *takenError) Error() string {
 	if e.take != "" {
 		take = ":\n  " + e.take + "\n" // in a line of its own, to be copied
 	}
-	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%sIf whoever managed it is gone for good, and nothing is to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
+	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%sIf its "+
+		"manager is gone for good, and nothing has to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
 }
 
 func (e *takenError) by(ctx context.Context, way connect.SSH) *takenError {
@@ -62,17 +63,17 @@ func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, er
 	return rec, nil
 }
 
-// claim is what own will say, for a plan. id is the resource's, null or unknown
-// where it is new. One that was imported while nobody could look gets the id of
-// what it takes over. A machine that this very address manages, though the state
-// knows nothing of it, is an error; one of another address is a warning, because
-// this plan may be the end of that one.
+// claim is what own will say, for a plan. id is the resource's id, null or
+// unknown if it is new. A resource that was imported without a connection gets
+// the id of the object that it adopts. A machine that this very address manages,
+// though the state knows nothing of it, is an error; one of another address is a
+// warning, because this plan may be the end of that one.
 func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Path, way connect.SSH, id types.String, diags *diag.Diagnostics) types.String {
 	rec, err := host.OpenRecord(ctx, m, kind)
 	call := providers.CallFrom(ctx)
 	taken := &takenError{machine: m.Name(), kind: kind}
 	switch {
-	case err != nil: // there is none, or apply says what is the matter
+	case err != nil: // there is no record, or apply reports the error
 		return id
 	case id.ValueString() == imported:
 		return types.StringValue(rec.ID())
@@ -88,7 +89,7 @@ func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Pa
 	if call.Address != "" && call.Address == rec.By() {
 		addError(diags, at, summary, taken)
 	} else {
-		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. A resource that has another name now is told by a moved block.", taken))
+		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. For a renamed resource write a moved block.", taken))
 	}
 	return id
 }

@@ -39,7 +39,7 @@ func forecastChanges(changes []host.Change, f packages.Forecast, at []string) []
 func (p promise) keep(ctx context.Context, private privateSetter, diags *diag.Diagnostics) {
 	b, err := json.Marshal(p)
 	if err != nil {
-		diags.AddError("What was planned cannot be noted", err.Error())
+		diags.AddError("The plan cannot be noted", err.Error())
 		return
 	}
 	diags.Append(private.SetKey(ctx, promiseKey, b)...)

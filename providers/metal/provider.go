@@ -156,7 +156,7 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 	return diags
 }
 
-// wellKnown is where machines fetch from what nobody declared a repository for.
+// wellKnown returns the hosts of the default repositories.
 func wellKnown() []string {
 	return []string{dockerURL, nvidia.DriverURL, nvidia.ToolkitURL, kubernetesURL}
 }
@@ -178,7 +178,7 @@ func validMirror(text string) error {
 	case err != nil || u.Host == "" && u.Scheme != "file":
 		return errors.New("give what replaces the beginning of the URL, such as http://mirror.example.org/docker")
 	case u.User != nil:
-		return fmt.Errorf("a user or password would be readable by everybody on the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
+		return fmt.Errorf("a user or password would be readable by all users of the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (h plannedHost) node() bool { return h.cluster != "" || h.member.Needs.Role
 
 type reviewed struct {
 	hosts []plannedHost
-	// networks are those of clusters, with what they are.
+	// networks are the networks of clusters, with a description.
 	networks map[string]string
 	diags    providers.Diagnostics
 	said     map[string]bool
@@ -148,7 +148,7 @@ func (r *reviewed) nft(s *factsCache, planned []providers.PlannedInstance) {
 		to := part(p.Planned, "host")
 		if at := machineOf(to); s.noNft[at] && !installs[at] {
 			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Program nft is missing",
-				Detail: fmt.Sprintf("%s has no nft, which loads the rules, beside ufw, too. Install it: packages = { nftables = {} } in its metal_host.", textOf(to, "address"))})
+				Detail: fmt.Sprintf("%s has no nft, which loads the rules, also in addition to ufw. Install it: packages = { nftables = {} } in its metal_host.", textOf(to, "address"))})
 		}
 	}
 }

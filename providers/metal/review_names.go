@@ -67,10 +67,10 @@ func unresolved(reach facts.Reach, names []string) []facts.Problem {
 // serviceNetwork is the services' where kubeadm is told no other.
 const serviceNetwork = "10.96.0.0/12"
 
-// proxied says which of the clusters' networks and nodes would be asked for
-// through a proxy, which knows neither: the provider's, and those that are set on
-// the machines, which kubeadm hands on to what it starts: to those, metal_cluster adds
-// its networks by itself (kubeadm.Begin).
+// proxied reports networks and nodes of the clusters that a proxy would be asked for,
+// although it cannot reach them: the provider's proxy, and the proxies set on the
+// machines, which kubeadm passes on to its programs. To those, metal_cluster adds its
+// networks by itself (kubeadm.Begin).
 func (r *reviewed) proxied() {
 	var out []string
 	first := "" // it is told at the first of them
@@ -88,13 +88,16 @@ func (r *reviewed) proxied() {
 		direct := strings.FieldsFunc(own["no_proxy"], func(c rune) bool { return c == ',' || c == ' ' })
 		if missing := h.notDirect(append([]string{}, direct...), r.networks); len(missing) > 0 {
 			r.say(h.name, facts.Problem{Severity: providers.Warning, Path: []string{"role"}, Summary: "Machine asks its proxy for the cluster",
-				Detail: fmt.Sprintf("%s has a proxy for everybody (/etc/environment, or what logins set), and its no_proxy has nothing for:\n  %s\nName them there: kubeadm and whatever it starts would ask the proxy for what is in them.",
+				Detail: fmt.Sprintf("%s has a proxy for all users (/etc/environment, or the login environment), and its "+
+					"no_proxy lacks:\n  %s\nAdd them there: otherwise kubeadm and its programs send requests for these to the "+
+					"proxy.",
 					h.member.Address, strings.Join(missing, "\n  "))})
 		}
 	}
 	if len(out) > 0 {
-		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
-			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."})
+		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network is reached through the proxy",
+			Detail: "no_proxy of the provider block lacks:\n  " + strings.Join(out, "\n  ") + "\nAdd the networks " +
+				"there: otherwise nodes send requests for these to the proxy."})
 	}
 }
 
@@ -132,8 +135,8 @@ func (h plannedHost) notDirect(noProxy []string, declared map[string]string) []s
 }
 
 // namesakes refuses two nodes of one name in a cluster: machines that join at the
-// same time would both become that node. A name that is not given is the host's,
-// which is looked at there.
+// same time would both become that node. The default of a name is the host name,
+// read from the machine.
 func (r *reviewed) namesakes(planned []providers.PlannedInstance) {
 	first := map[string]string{}
 	for _, p := range planned {

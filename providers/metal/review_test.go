@@ -127,11 +127,11 @@ func TestReview(t *testing.T) {
 			s.note("10.40.5.0", "ssh-ed25519 key0", snapshot{facts: f[0], noProxy: []string{"10.244.0.0/16", "10.96.0.0/11", "10.40.4.0/24"}})
 			s.note("10.40.5.1", "ssh-ed25519 key1", snapshot{facts: f[1], noProxy: []string{"10.40.0.0/16", "10.96.0.0/12"}})
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), firewall(0, "10.244.0.0/16"), firewall(1, "10.244.0.0/16")},
-			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.40.5.0, metal_host.n[0]\n  10.244.0.0/16, the pods' network\nName"}},
+			[]string{"Cluster's network is reached through the proxy: lacks:\n  10.40.5.0, metal_host.n[0]\n  10.244.0.0/16, the pods' network\nAdd"}},
 		{"services behind the proxy", func(s *factsCache, f []facts.Facts) {
 			s.note("10.40.5.0", "ssh-ed25519 key0", snapshot{facts: f[0], noProxy: []string{"10.40.0.0/16", "10.96.0.0/13"}})
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"})},
-			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.96.0.0/12, the services' network\nName"}},
+			[]string{"Cluster's network is reached through the proxy: lacks:\n  10.96.0.0/12, the services' network\nAdd"}},
 		{"machines with a proxy of their own", func(s *factsCache, f []facts.Facts) {
 			f[0].Proxy = map[string]string{"https_proxy": "http://x:3128", "no_proxy": "localhost, 10.40.0.0/16,.svc"}
 			f[1].Proxy = map[string]string{"http_proxy": "http://x:3128", "no_proxy": "10.0.0.0/8"}
@@ -140,7 +140,7 @@ func TestReview(t *testing.T) {
 			saw(s, 1, f[1])
 			saw(s, 2, f[2])
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), planned(2, nil), firewall(0, "10.244.0.0/16")},
-			[]string{"Machine asks its proxy for the cluster: metal_host.n[0]: 10.40.5.0 has a proxy for everybody (/etc/environment, or what logins set), and its no_proxy has nothing for:\n  10.244.0.0/16, the pods' network\n  10.96.0.0/12, the services' network\nName"}},
+			[]string{"Machine asks its proxy for the cluster: metal_host.n[0]: 10.40.5.0 has a proxy for all users (/etc/environment, or the login environment), and its no_proxy lacks:\n  10.244.0.0/16, the pods' network\n  10.96.0.0/12, the services' network\nAdd"}},
 	} {
 		s, f := sighted(t, 3)
 		if tt.change != nil {

@@ -15,8 +15,7 @@ import (
 type section interface {
 	// attributes are the section's part of the schema.
 	attributes() map[string]schema.Attribute
-	// validate says what is wrong with a configuration by itself; values may be
-	// unknown.
+	// validate checks a configuration without the machine; values may be unknown.
 	validate(ctx context.Context, config *hostModel, diags *diag.Diagnostics)
 	// plan sets what follows from the arguments without looking at the machine.
 	// prior is what is stored; nil where the resource is new.

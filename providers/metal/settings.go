@@ -69,9 +69,9 @@ func (s *settings) mirror(url string) string {
 }
 
 // noProxy is what machines reach directly: what is declared, and what a node must
-// never ask a proxy for. The networks are those of services and pods that kubeadm
-// and the usual CNIs take where nobody says otherwise; Review says where others
-// are missing. nil: there is no proxy.
+// never ask a proxy for. The networks are the defaults of kubeadm and the usual
+// CNIs for services and pods; Review reports where others are missing. nil: there
+// is no proxy.
 func (s *settings) noProxy() []string {
 	if s.proxy == nil {
 		return nil
@@ -125,8 +125,8 @@ func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.R
 	return &host.Remote{Pool: s.pool, Target: target}, nil
 }
 
-// unreachable says why nothing is known of a machine. A plan goes on with what
-// is stored; for an apply it is an error.
+// unreachable returns the reason why a machine cannot be observed. A plan
+// continues with the stored values; for an apply it is an error.
 func unreachable(address string, err error) (summary, detail string) {
 	var key *ssh.HostKeyError
 	why := sentence(err)

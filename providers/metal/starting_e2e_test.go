@@ -85,7 +85,7 @@ resource "metal_firewall" "m" {
 		}
 	}
 	forwards("drop")
-	p.has(flat(p.apply()), `replaces what somebody else wrote: - sandbox_image = "mine.lan/pause:3.9"`, // what of others' is replaced
+	p.has(flat(p.apply()), `replaces a foreign line: - sandbox_image = "mine.lan/pause:3.9"`, // what of others' is replaced
 		"Docker loses containerd while it restarts, and connects again", "from the next boot on the policy is accept")
 	p.settled()
 	forwards("drop")

@@ -38,13 +38,13 @@ func undone(ctx context.Context, s *settings, m host.Machine, rec *host.Record, 
 		return nil
 	}
 	if want == nil && maybeNode(ctx, s, m) {
-		return []host.Change{{Fact: "what stoke prepared the node with goes", Disruption: host.Drains}}
+		return []host.Change{{Fact: "stoke's changes to the node are reverted", Disruption: host.Drains}}
 	}
 	var changes []host.Change
 	for _, part := range slices.Backward(sections(s)) {
 		did, err := part.undoing(ctx, m, rec, want)
 		if err != nil {
-			diags.AddWarning("What is taken back is not known", fmt.Sprintf("%s.", err))
+			diags.AddWarning("The restored values are not known", fmt.Sprintf("%s.", err))
 		}
 		changes = append(changes, did...)
 	}

@@ -25,13 +25,13 @@ func (o oneOf) ValidateString(_ context.Context, req validator.StringRequest, re
 	}
 	detail := fmt.Sprintf("%q is not one of %s.", req.ConfigValue.ValueString(), strings.Join(o, ", "))
 	if len(o) == 1 {
-		detail = fmt.Sprintf("It is %q, or left out where stoke is to leave that alone; this is %q.", o[0], req.ConfigValue.ValueString())
+		detail = fmt.Sprintf("It is %q; omit it where stoke should not touch that; this is %q.", o[0], req.ConfigValue.ValueString())
 	}
 	resp.Diagnostics.AddAttributeError(req.Path, "Invalid value", detail)
 }
 
-// validateWay says what is wrong with the way to the machine, at the arguments
-// that it comes from.
+// validateWay checks the connection arguments, and reports faults at their
+// paths.
 func (m *hostModel) validateWay(diags *diag.Diagnostics) {
 	way, known := m.way()
 	if !known {

@@ -39,8 +39,8 @@ func Make(run string) (*Certificate, error) {
 	template := x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: "stoke run " + run},
-		// Nobody looks at the dates: clocks of nodes may be wrong, and the
-		// certificate goes when the run is removed.
+		// The dates do not matter: clocks of nodes may be wrong, and the certificate
+		// is deleted with the run.
 		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}

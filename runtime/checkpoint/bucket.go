@@ -46,11 +46,14 @@ func inBucket(b *blob.Bucket, prefix, address string) *Place {
 	return &Place{storage: bucket{b}, address: address}
 }
 
-// What to do where a library found no credentials, by what it says then. Google's
-// goes on with a key that is none.
+// Remedies for missing credentials, by the texts of the libraries' errors.
+// Google's library also accepts an invalid key.
 var (
-	google = "there are no credentials for Google Cloud: set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account's key, run gcloud auth application-default login, or give the machine a service account that may read and write the bucket"
-	amazon = "there are no credentials for Amazon S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, set AWS_PROFILE, or give the machine a role that may read and write the bucket"
+	google = "credentials for Google Cloud are missing: set GOOGLE_APPLICATION_CREDENTIALS to the file of a " +
+		"service account's key, run gcloud auth application-default login, or give the machine a service account that " +
+		"may read and write the bucket"
+	amazon = "credentials for Amazon S3 are missing: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, set " +
+		"AWS_PROFILE, or give the machine a role that may read and write the bucket"
 	advice = map[string]string{
 		"could not find default credentials": google,
 		"private key should be a PEM":        google,

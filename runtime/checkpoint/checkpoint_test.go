@@ -332,7 +332,7 @@ func TestNamesLeadNowhereElse(t *testing.T) {
 	save(t, p, "step-7", 1, 300)
 	for _, name := range []string{"../../secret", "..", ".", "", "/etc/passwd", "a/b", `a\b`, strings.Repeat("a", 200)} {
 		part := Part{Name: name, To: 1, Vectors: 2}
-		if err := p.Load(t.Context(), "step-7", []Part{part}, 0, 1, [][]float32{{0}}); err == nil || !strings.Contains(err.Error(), "no name") {
+		if err := p.Load(t.Context(), "step-7", []Part{part}, 0, 1, [][]float32{{0}}); err == nil || !strings.Contains(err.Error(), "not a name") {
 			t.Errorf("part %q was read: %v", name, err)
 		}
 		if _, err := p.Save(t.Context(), "step-7", name, 0, [][]float32{{0}}); err == nil {

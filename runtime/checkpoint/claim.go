@@ -45,8 +45,8 @@ func (p *Place) Claim(ctx context.Context, run string, term int64) (bool, error)
 	return ok, nil
 }
 
-// Claimed is the highest term of which there is a trace: a claim of the run's,
-// or a checkpoint of any. 0: none.
+// Claimed returns the highest term with a claim of the run, or with a
+// checkpoint of any run. 0: none.
 func (p *Place) Claimed(ctx context.Context, run string) (int64, error) {
 	found, err := p.list(ctx, "")
 	if err != nil {

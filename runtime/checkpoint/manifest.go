@@ -58,7 +58,7 @@ func parse(text []byte) (Manifest, error) {
 			return m, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 		if p.From != at || p.To <= p.From || p.To > model.MaxParameters || p.Vectors < 1 || p.Vectors > maxVectors {
-			return m, fmt.Errorf("%w: part %s holds %d vectors of [%d, %d), and what is before it ends at %d", ErrDamaged, p.Name, p.Vectors, p.From, p.To, at)
+			return m, fmt.Errorf("%w: part %s holds %d vectors of [%d, %d), and the one before it ends at %d", ErrDamaged, p.Name, p.Vectors, p.From, p.To, at)
 		}
 		at = p.To
 	}
@@ -196,7 +196,7 @@ func (p *Place) Remove(ctx context.Context, name string) error {
 func (p *Place) Clean(ctx context.Context, prefix string) error {
 	found, err := p.list(ctx, "")
 	if err != nil {
-		return fmt.Errorf("look for what was left half written in %s: %w", p, err)
+		return fmt.Errorf("look for half-written files in %s: %w", p, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		name, part, _ := strings.Cut(key, "/")

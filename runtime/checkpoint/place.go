@@ -52,7 +52,7 @@ var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 func valid(all ...string) error {
 	for _, name := range all {
 		if !names.MatchString(name) {
-			return fmt.Errorf("%q is no name of a checkpoint or its parts", name)
+			return fmt.Errorf("%q is not a name of a checkpoint or its parts", name)
 		}
 	}
 	return nil

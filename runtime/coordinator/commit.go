@@ -80,8 +80,7 @@ func (c *coordinator) record(r ledger.Record) {
 	}
 }
 
-// again makes a unit one that nobody has computed, after its contribution did
-// not come.
+// again counts a unit as missing, after its contribution did not arrive.
 func (u *update) again(lease int64) error {
 	for _, t := range u.units {
 		if t.report != nil && t.id == lease {
@@ -90,7 +89,7 @@ func (u *update) again(lease int64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a server misses the contribution of lease %d, which is no part of the update", lease)
+	return fmt.Errorf("a server misses the contribution of lease %d, which is not part of the update", lease)
 }
 
 // sums is what a whole update is made of. Where something of it is not finite,
@@ -112,8 +111,9 @@ func (u *update) sums(version int64) (taken []spec.Contribution, weight, loss fl
 	return taken, weight, loss, staleness
 }
 
-// announce tells those who wait for the commit of their own contribution. Who
-// holds a lease of the next version hears of that from whoever has it.
+// announce informs the workers that wait for the commit of their own
+// contribution. The holders of leases for the next version learn of the commit
+// from the servers.
 func (d *dispatch) announce(u *update) {
 	now := time.Now()
 	for _, m := range d.members {

@@ -442,8 +442,8 @@ func (c *coordinator) ends() bool {
 	return c.session.Reason() != nil || c.queue.empty() || c.Spec.MaxSteps > 0 && c.version >= int64(c.Spec.MaxSteps)
 }
 
-// horizon is the version up to which updates may be opened: the next boundary
-// at which something is to be done.
+// horizon is the last version that updates may be opened for: the next boundary
+// with an action.
 func (c *coordinator) horizon() int64 {
 	if c.session.Reason() != nil || c.save.due(c.Spec.Checkpoint.EverySeconds, c.version) {
 		return c.version

@@ -14,8 +14,8 @@ import (
 const shard = 500
 
 // evaluation is one measurement of the current version on the test records.
-// Training stands still meanwhile, so that the servers hold just this version;
-// a worker that sees another refuses.
+// Training pauses, so that the servers hold exactly this version; a worker that
+// sees another refuses.
 type evaluation struct {
 	units []*unit
 	open  int

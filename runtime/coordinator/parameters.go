@@ -76,8 +76,8 @@ type parameters interface {
 // point is a state of the parameters: every term has its own history.
 type point struct{ term, version int64 }
 
-// cut is what the parameters are to be restored to: a checkpoint's parts, or
-// where there are none the initial values.
+// cut is the source of the parameters for a restore: a checkpoint's parts, or
+// the initial values if there are none.
 type cut struct {
 	point
 	checkpoint string

@@ -174,7 +174,7 @@ func (r *restorer) restoreNewest(ctx context.Context) error {
 		return err
 	}
 	if len(names) == 0 && saved > 0 {
-		return session.PlaceFailed(fmt.Errorf("step %d was saved, and there is no checkpoint in %s: is it there, or mounted?", saved, r.Checkpoints))
+		return session.PlaceFailed(fmt.Errorf("step %d was saved, and %s has no checkpoint: is it there, or mounted?", saved, r.Checkpoints))
 	}
 	var passed []string // checkpoints of the run that cannot be used
 	for _, name := range slices.Backward(names) {
@@ -213,7 +213,7 @@ func (r *restorer) try(ctx context.Context, name string) (used bool, err error) 
 	switch {
 	case errors.Is(err, errOtherModel): // the start would throw away what was trained
 		return false, session.Stopped{Cause: spec.CauseTrainer,
-			Text: fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
+			Text: fmt.Sprintf("checkpoint %s cannot be used: %v; use the stoke-trainer that trained it", name, err)}
 	case errors.Is(err, checkpoint.ErrNewer):
 		return false, session.Stopped{Cause: spec.CauseCheckpoints,
 			Text: fmt.Sprintf("checkpoint %s cannot be used: %v; use that one, nothing was removed", name, err)}

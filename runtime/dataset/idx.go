@@ -70,10 +70,11 @@ func (f *idxFile) header(dimensions int, most int64, exact bool) error {
 		}
 		d := int64(binary.BigEndian.Uint32(b[:]))
 		if d == 0 {
-			return f.errorf("its header says %v × 0: there are no elements", f.shape)
+			return f.errorf("its header says %v × 0: it has no elements", f.shape)
 		}
 		if elements > most/d {
-			return f.errorf("its header claims %v × %d elements, more than a file of this size can hold: it is truncated or lies", f.shape, d)
+			return f.errorf("its header claims %v × %d elements, more than a file of this size can hold: it is truncated "+
+				"or corrupt", f.shape, d)
 		}
 		elements *= d
 		f.shape = append(f.shape, d)
@@ -94,7 +95,7 @@ func (f *idxFile) end() error {
 	case err != nil:
 		return f.errorf("after its elements: %w", err)
 	}
-	return f.errorf("it goes on after the %v elements that its header claims", f.shape)
+	return f.errorf("it continues after the %v elements that its header claims", f.shape)
 }
 
 // truncated turns an early end into words.
@@ -212,7 +213,7 @@ func findIDX(folder, name string) (string, error) {
 	if status, err := os.Stat(folder); err != nil {
 		return "", fmt.Errorf("the dataset's folder: %w", err)
 	} else if !status.IsDir() {
-		return "", fmt.Errorf("%s is not a folder: want the one that holds the four IDX files", folder)
+		return "", fmt.Errorf("%s is not a folder: want the folder with the four IDX files", folder)
 	}
 	return "", fmt.Errorf("%s has no file %s (or with .gz)", folder, strings.Replace(name, "?", "-", 1))
 }

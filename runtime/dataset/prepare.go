@@ -84,7 +84,7 @@ func ReadManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("read manifest %s: it names %d classes of %d: it was edited", name, n, m.Train.Classes)
 	}
 	if m.Hash != m.sum() {
-		return Manifest{}, fmt.Errorf("read manifest %s: its hash is not that of its splits: it was edited", name)
+		return Manifest{}, fmt.Errorf("read manifest %s: its hash does not match its splits: it was edited", name)
 	}
 	return m, nil
 }
@@ -242,18 +242,18 @@ func replaceable(dir string) error {
 		switch e.Name() {
 		case "train.rio", "test.rio", "manifest.json":
 		default:
-			return fmt.Errorf("%s exists and holds %s, so it is no prepared dataset: choose another folder or empty it", dir, e.Name())
+			return fmt.Errorf("%s exists and holds %s, so it is not a prepared dataset: choose another folder or empty it", dir, e.Name())
 		}
 	}
 	return nil
 }
 
-// claim makes and locks the folder beside dir in which the dataset is
-// written, empty. The lock goes with the returned folder.
+// claim makes and locks an empty folder next to dir, where the dataset is
+// written. Closing the returned folder releases the lock.
 func claim(dir string) (*os.File, error) {
 	parent, base := filepath.Split(dir)
 	if base == "" {
-		return nil, fmt.Errorf("%s is no folder that can be made", dir)
+		return nil, fmt.Errorf("%s is not a folder that can be made", dir)
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return nil, err

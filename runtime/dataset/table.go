@@ -163,7 +163,7 @@ func labelColumn(name string, fields []string, header bool) (int, error) {
 	if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < len(fields) {
 		return n, nil
 	}
-	return 0, fmt.Errorf("there is no label column %q among its %d columns", name, len(fields))
+	return 0, fmt.Errorf("it has no label column %q among its %d columns", name, len(fields))
 }
 
 // line is where the last record began.
@@ -192,7 +192,7 @@ func (t *table) scan() ([]string, error) {
 		case err == io.EOF:
 			return nil, err
 		case errors.Is(err, errTooLong):
-			return nil, fmt.Errorf("%s: a line is longer than %d bytes: this is no CSV file of numbers", t.path, maxLine)
+			return nil, fmt.Errorf("%s: a line is longer than %d bytes: this is not a CSV file of numbers", t.path, maxLine)
 		case errors.As(err, &syntax):
 			return nil, fmt.Errorf("%s: line %d, byte %d: %w", t.path, syntax.Line, syntax.Column, syntax.Err)
 		case err != nil:

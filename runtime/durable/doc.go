@@ -1,7 +1,7 @@
-// Package durable writes files that are there whole or not at all, whatever
-// happens meanwhile, and that survive a loss of power once they are there.
+// Package durable writes files that exist completely or not at all, also after
+// a crash, and that survive a loss of power once they exist.
 //
-// It knows nothing of what is in them.
+// It does not interpret the content.
 //
-// Entry points: Write for content at hand, Create for content that comes.
+// Entry points: Write for content in memory, Create for a stream.
 package durable

@@ -1,6 +1,6 @@
-// Package ledger knows which record comes when and which records have been
-// committed: Order is the shuffled sequence of an epoch, Book the account of
-// what has been committed, by positions in those orders.
+// Package ledger determines the order of records and keeps account of committed
+// ones: Order is the shuffled sequence of an epoch, Book the committed records,
+// by positions in those orders.
 //
 // It hands nothing out and knows no workers: that is the coordinator's queue.
 //

@@ -9,8 +9,8 @@ import (
 // written, to stay within the memory that a server may use.
 const maxStall = 20 * time.Second
 
-// vector is parameters or slots of one version. Who pulls or saves them reads
-// them without a copy: an update then goes into another buffer.
+// vector is parameters or slots of one version. Pulls and saves read them
+// without a copy: an update in the meantime writes to another buffer.
 type vector struct {
 	v    []float32
 	held int // readers
@@ -46,9 +46,9 @@ func (s *Server) most() int {
 	return n + 2*s.crowd
 }
 
-// room waits until n buffers can be had within the bound. Only a checkpoint
-// that is being written is waited for: what else takes buffers gives them back
-// by what comes next. Called with mu held, which it gives up meanwhile.
+// room waits until n buffers can be had within the bound. It waits only for a
+// checkpoint that is being written: other users of buffers return them with the
+// next message. The caller holds mu, which is unlocked during the wait.
 func (s *Server) room(n int, closed <-chan struct{}) {
 	var late <-chan time.Time
 	for s.saving() && len(s.spans.free)+max(0, s.most()-s.spans.made) < n {

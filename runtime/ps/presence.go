@@ -10,8 +10,8 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// presence tells whether a coordinator is connected, and whether it has said
-// that the server is to end.
+// presence reports whether a coordinator is connected, and whether it has ended
+// the server.
 type presence struct {
 	mu        sync.Mutex
 	connected int
@@ -53,7 +53,7 @@ func (p *presence) dismiss(how wire.Leave) {
 	}
 }
 
-// leave says whether the server may be told to end in this term.
+// leave rejects a request to end that comes from an older term.
 func (s *Server) leave(how wire.Leave) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,9 +63,9 @@ func (s *Server) leave(how wire.Leave) wire.Answer {
 	return wire.Answer{}
 }
 
-// Await waits until the server's process is to end, and says how: the
-// coordinator said so, there was none for longer than patience (0 = for ever),
-// or ctx is done.
+// Await waits for the end of the server's process, and returns the reason: the
+// coordinator ended it, there was no coordinator for longer than patience (0 =
+// for ever), or ctx is done.
 func (s *Server) Await(ctx context.Context, patience time.Duration) wire.Leave {
 	var tick <-chan time.Time
 	if patience > 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // Serve answers until ctx is done, then closes the listener and every
-// connection and returns once nobody is served any more.
+// connection, and returns after the last request.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.credentials.Serve(ctx, l, func(c *wire.Conn, hello wire.Hello) { s.answer(ctx, c, hello) }, func(err error) {
 		s.log.Warn("connection refused", "error", err)

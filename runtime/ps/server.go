@@ -292,7 +292,7 @@ func (s *Server) gather(p wire.Prepare) (missing int64) {
 		}
 		arrived, changed := s.arrived, s.changed
 		s.mu.Unlock()
-		timer := time.NewTimer(max(left, time.Second)) // what comes is looked at again
+		timer := time.NewTimer(max(left, time.Second)) // arrivals are checked again after the wait
 		fired = false
 		select {
 		case <-arrived:
@@ -407,7 +407,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 	if !a.Skip {
 		if at := (point{s.term, s.version}); s.read() > 0 {
 			if s.room(s.read(), nil); at != (point{s.term, s.version}) {
-				return refuse("at version %d of term %d by now", s.version, s.term)
+				return refuse("now at version %d of term %d", s.version, s.term)
 			}
 		}
 		if err := a.Recipe.Validate(); err != nil {

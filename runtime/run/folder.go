@@ -149,8 +149,8 @@ func CheckToken(text, where string) (string, error) {
 // is gone without a final status is Lost. The API has fresher numbers while
 // the run lives.
 func (f Folder) Status() (spec.Status, error) {
-	// The supervisor is looked at first: one that ends between the two reads
-	// has written its final status by then.
+	// Read the supervisor's state first: if it ends between the two reads, its
+	// final status is already written.
 	sup, err := f.ReadSupervisor()
 	gone := err != nil || !sup.Alive()
 	var s spec.Status

@@ -128,9 +128,9 @@ func (c *processes) run(ctx context.Context, began spec.Status) (spec.Status, er
 	return outcome, nil
 }
 
-// spent is the outcome of a run whose processes cannot be kept running. It may
-// be the machine's fault: the run goes on from its newest checkpoint once
-// somebody has looked.
+// spent is the outcome of a run whose processes cannot be kept running. The
+// machine may be at fault: the user can let the run continue from its newest
+// checkpoint.
 func spent(s spec.Status, message, log string) spec.Status {
 	s.Phase, s.Cause, s.Message, s.Log = spec.Stopped, spec.CauseRestarts, message, log
 	return s
@@ -321,12 +321,12 @@ func (c *processes) listen(control io.Reader) {
 		c.events <- line
 	}
 	if err := lines.Err(); err != nil {
-		c.Log.Error("the coordinator cannot be heard any more", "error", err)
+		c.Log.Error("the coordinator no longer answers", "error", err)
 	}
 }
 
-// scale sets the number of workers. Those that are too many are told to leave
-// by the coordinator; stubborn ones are ended when the run is.
+// scale sets the number of workers. The coordinator ends surplus workers;
+// stubborn ones are ended when the run is.
 func (c *processes) scale(n int) {
 	c.wanted = n
 	have := make(map[int]bool)

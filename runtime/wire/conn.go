@@ -268,8 +268,8 @@ func (c *Conn) next(maxHead, maxBody uint32) (*Message, error) {
 	return m, nil
 }
 
-// readHead reads a head of n bytes, in pieces: memory grows with what comes,
-// not with what a header promises.
+// readHead reads a head of n bytes, in pieces: memory grows with the received
+// bytes, not with the length in a header.
 func (c *Conn) readHead(n int) error {
 	const piece = 64 << 10
 	for c.head = c.head[:0]; len(c.head) < n; {

@@ -78,7 +78,8 @@ func secure(address net.Addr, encrypted bool) error {
 	if encrypted || !ok || tcp.IP.IsLoopback() { // what is no TCP stays within the machine
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not on this machine, and the run has no certificate: plain connections are for loopback alone", ErrRefused, address)
+	return fmt.Errorf("%w: %s is not on this machine, and the run has no certificate: plain connections are only "+
+		"for loopback", ErrRefused, address)
 }
 
 // Dial connects to a role of the run and greets it; hello's token and version

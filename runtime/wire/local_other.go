@@ -4,5 +4,5 @@ package wire
 
 import "net"
 
-// ofSameUser is for systems without abstract sockets: nobody is asked.
+// ofSameUser is for systems without abstract sockets: it rejects all.
 func ofSameUser(*net.UnixConn) bool { return false }

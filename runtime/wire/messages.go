@@ -166,8 +166,8 @@ type Report struct {
 	Fault spec.Fault `json:"fault,omitempty"`
 }
 
-// Applied tells a worker that the servers have reached a version that it waits
-// for: asynchronously, one that has its own push.
+// Applied tells a worker that the servers have reached the version that it
+// waits for: in asynchronous runs, a version with its own push.
 type Applied struct {
 	Term    int64 `json:"term"`
 	Version int64 `json:"version"`

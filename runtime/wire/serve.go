@@ -15,10 +15,10 @@ import (
 // what strangers can make a role hold.
 const maxGreeting = 256
 
-// Serve greets whoever connects and has handle serve those that are the run's
-// own, each on a goroutine of its own, until ctx is done. It then closes the
-// listener and every connection, and returns once nobody is served any more:
-// nil, or why it could not go on. refused hears of those that were not let in.
+// Serve greets each client and calls handle for the clients of the run, each in
+// a goroutine of its own, until ctx is done. It then closes the listener and
+// every connection, and returns after the last client has ended: nil, or the
+// error that ended it. refused is called for clients that were rejected.
 func (c Credentials) Serve(ctx context.Context, l net.Listener, handle func(*Conn, Hello), refused func(error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -74,8 +74,8 @@ type Argument struct {
 	Nested []Argument
 }
 
-// CheckWorkspace says whether a name can be a workspace's, in the words that
-// follow it.
+// CheckWorkspace returns an error if a name is not a valid workspace name. The
+// text begins after the name.
 func CheckWorkspace(name string) error {
 	if name == "" {
 		return errors.New("the name is empty")

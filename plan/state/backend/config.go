@@ -146,7 +146,8 @@ func (a *Argument) fromEnvironment(getenv func(string) string) (text, from strin
 }
 
 func (a *Argument) missing() string {
-	text := fmt.Sprintf("the argument %q is required: write it beside the backend's other arguments, or give it to init with -backend-config=%s=…", a.Name, a.Name)
+	text := fmt.Sprintf("the argument %q is required: write it with the backend's other arguments, or give it to "+
+		"init with -backend-config=%s=…", a.Name, a.Name)
 	if len(a.Environment) > 0 {
 		text += fmt.Sprintf(", or in the environment as %s", a.Environment[0])
 	}

@@ -205,8 +205,8 @@ func (v Values) Over(top Values) Values {
 	return all
 }
 
-// Fits tells whether a backend block that says values is the one that was
-// remembered: by its hash, or, where Terraform wrote that, by its values.
+// Fits reports whether a backend block with these values is the saved backend:
+// by its hash, or by its values where Terraform wrote the hash.
 func (s *Saved) Fits(kind string, values Values) bool {
 	if s.Kind != kind {
 		return false

@@ -21,7 +21,7 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// DialError says why the API server could not be asked.
+// DialError is the reason why the API server cannot be reached.
 type DialError struct {
 	Name, Endpoint string
 	Err            error
@@ -63,11 +63,11 @@ func Describe(err error) (summary, detail string) {
 	case errors.Is(err, errAuthority):
 		return "Certificate authority cannot be read", fmt.Sprintf("%s. In a kubeconfig that is base64 of a PEM file, which begins with LS0tLS1CRUdJTi.", err)
 	case errors.Is(err, errUnreadable):
-		return "Cluster cannot be told from others", fmt.Sprintf("%s. Allow its user to get the namespace kube-system.", err)
+		return "Cluster cannot be identified", fmt.Sprintf("%s. Allow its user to get the namespace kube-system.", err)
 	case errors.As(err, &dial):
 		return dial.describe()
 	}
-	return "The API server cannot be asked", fmt.Sprintf("%s.", plain(err))
+	return "The API server cannot be reached", fmt.Sprintf("%s.", plain(err))
 }
 
 func (e *DialError) describe() (summary, detail string) {
@@ -86,7 +86,8 @@ func (e *DialError) describe() (summary, detail string) {
 	case errors.As(e.Err, &token):
 		return "No credential for the cluster", fmt.Sprintf("%s: Google hands out no token (%s). Log in again.", orElse(e.credential, "the credential"), token.ErrorCode)
 	case errors.As(e.Err, new(x509.UnknownAuthorityError)):
-		return "Unknown authority of the API server", fmt.Sprintf("The certificate of %s was signed by another authority than the one given. Give the cluster's own CA; if it should be this one, somebody may be in between.", at)
+		return "Unknown authority of the API server", fmt.Sprintf("The certificate of %s was signed by another authority than the one given. Give the cluster's own CA; "+
+			"if it should be this one, an attacker may intercept the connection.", at)
 	case errors.As(e.Err, &invalid) && invalid.Reason == x509.Expired:
 		return "Certificate and clock do not agree", fmt.Sprintf("The certificate of %s is good from %s to %s, and this machine's clock says %s. Set the clock, or renew the certificate.",
 			at, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), stamp(time.Now()))

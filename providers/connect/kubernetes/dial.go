@@ -66,10 +66,10 @@ func (e *OtherClusterError) Error() string {
 	return fmt.Sprintf("%s is the cluster %s, not %s", e.Name, e.Have, e.Want)
 }
 
-// errUnreadable says that the cluster cannot be told from others.
-var errUnreadable = errors.New("the namespace kube-system may not be read, by whose UID a cluster is told from others")
+// errUnreadable: the identity of the cluster cannot be read.
+var errUnreadable = errors.New("the namespace kube-system, whose UID identifies a cluster, may not be read")
 
-// errAuthority says that what is given as the CA is none.
+// errAuthority: the configured CA is not a certificate.
 var errAuthority = errors.New("its certificate authority (certificate-authority-data of a kubeconfig, or ca) has no certificate in PEM")
 
 // UnboundError says that whoever logs in over SSH has no rights in the cluster.

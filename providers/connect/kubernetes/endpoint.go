@@ -71,7 +71,7 @@ func resolve(c connect.Connection, w way) (*endpoint, error) {
 		if in, err = rest.InClusterConfig(); err == nil {
 			e.config = in
 		} else if errors.Is(err, rest.ErrNotInCluster) {
-			err = errors.New("this is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+			err = errors.New("this is not a pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 		}
 	case k.SSH != nil:
 		if c.Endpoint == "" {
@@ -215,7 +215,7 @@ func readToken(path string) (string, error) {
 		return "", errors.New("the file is empty")
 	}
 	if strings.ContainsAny(token, " \n\t") {
-		return "", errors.New("the file holds more than one word, which is no token")
+		return "", errors.New("the file holds more than one word, which is not a token")
 	}
 	return token, nil
 }

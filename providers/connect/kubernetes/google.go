@@ -52,7 +52,8 @@ func (e *endpoint) googleSource(ctx context.Context, k connect.Google) (oauth2.T
 		e.credential = "Google's application default credentials"
 		found, err := google.FindDefaultCredentials(ctx, scopes()...)
 		if err != nil {
-			return nil, errors.New("there are none: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or credentials_file")
+			return nil, errors.New("none found: run `gcloud auth application-default login`, or set " +
+				"GOOGLE_APPLICATION_CREDENTIALS or credentials_file")
 		}
 		return found.TokenSource, nil
 	}
@@ -69,7 +70,7 @@ func (e *endpoint) googleSource(ctx context.Context, k connect.Google) (oauth2.T
 		Type google.CredentialsType `json:"type"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil || head.Type == "" {
-		return nil, errors.New("it is no file of Google's credentials")
+		return nil, errors.New("it is not a file of Google credentials")
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, scopes()...)
 	if err != nil {

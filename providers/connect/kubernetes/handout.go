@@ -35,7 +35,8 @@ func (p *Pool) Credential(ctx context.Context, c connect.Connection) (*Credentia
 		return nil, err
 	}
 	if e.config.Impersonate.UserName != "" {
-		return nil, &NoCredentialError{e.from(c), errors.New("its user acts as somebody else, which cannot be handed on; use that kubeconfig itself")}
+		return nil, &NoCredentialError{e.from(c), errors.New("its user impersonates another one, which cannot be " +
+			"handed on; use that kubeconfig itself")}
 	}
 	if e.plugin != nil {
 		e.plugin.waiting = p.Waiting

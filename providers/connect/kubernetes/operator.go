@@ -23,10 +23,9 @@ const (
 )
 
 // operator logs in on an API server behind SSH: with a certificate of one hour
-// that the control plane signs. It is renewed while the old one is good, so that
-// nobody waits for it, and when the API server takes it no more. How old it is
-// is told by this computer's clock running, not by what it shows: that may be
-// wrong.
+// that the control plane signs. It is renewed before it expires, so that no
+// request waits for it, and when the API server rejects it. Its age is measured
+// by the monotonic clock: the wall clock of this computer may be wrong.
 type operator struct {
 	endpoint *endpoint
 	closing  context.Context

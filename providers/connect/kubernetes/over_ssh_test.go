@@ -367,9 +367,9 @@ func TestWhyNotOverSSH(t *testing.T) {
 	}{
 		"no SSH server":     {edit: func(c to) { c.Credential.SSH.Port = nowhere.Port }, summary: "The control plane cannot be reached", detail: "connection refused"},
 		"says nothing":      {edit: func(c to) { c.Credential.SSH.Port = deaf.Addr().(*net.TCPAddr).Port }, summary: "The control plane cannot be reached", detail: "no answer for 8s"},
-		"another host key":  {edit: func(c to) { c.Credential.SSH.HostKey = sshtest.Line(signer.PublicKey()) }, summary: "Host key does not match", detail: "somebody is in between"},
+		"another host key":  {edit: func(c to) { c.Credential.SSH.HostKey = sshtest.Line(signer.PublicKey()) }, summary: "Host key does not match", detail: "an attacker intercepts the connection"},
 		"another user":      {edit: func(c to) { c.Credential.SSH.User = "eve" }, summary: "No credential from the control plane", detail: "does not let eve in"},
-		"no such login":     {edit: func(c to) { c.Credential.SSH.Credential = "lab" }, summary: "No credential for the cluster", detail: `no credential "lab"`},
+		"no such login":     {edit: func(c to) { c.Credential.SSH.Credential = "lab" }, summary: "No credential for the cluster", detail: `credential "lab" does not exist`},
 		"no sudo":           {server: func(c *sshtest.Config) { c.Answer, c.Sudo = nil, sshtest.SudoUnlisted }, summary: "No credential from the control plane", detail: "cannot become root by sudo"},
 		"password for sudo": {server: func(c *sshtest.Config) { c.Answer, c.SudoPassword = nil, "x" }, summary: "No credential from the control plane", detail: "set sudo_password"},
 		"no admin.conf": {prepare: func(t *testing.T, p *plane) {

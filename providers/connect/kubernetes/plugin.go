@@ -165,10 +165,10 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 func read(text []byte, version string) (*handed, error) {
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil || a.Kind != "ExecCredential" {
-		return nil, errors.New("what it printed is no ExecCredential in JSON")
+		return nil, errors.New("its output is not an ExecCredential in JSON")
 	}
 	if a.APIVersion != version {
-		return nil, fmt.Errorf("it answers in %q, and %s was asked for", a.APIVersion, version)
+		return nil, fmt.Errorf("it answers in %q instead of %s", a.APIVersion, version)
 	}
 	if a.Status == nil || a.Status.Token == "" && a.Status.ClientCertificateData == "" {
 		return nil, errors.New("its answer has neither a token nor a client certificate")

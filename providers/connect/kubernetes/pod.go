@@ -92,7 +92,7 @@ func (p *PodConn) explain(err error) error {
 	p.once.Do(func() {
 		select {
 		case p.why = <-p.refused:
-		case <-time.After(time.Second): // the reason comes beside the end
+		case <-time.After(time.Second): // the reason arrives on another stream than the end
 		}
 	})
 	if p.why != nil {

@@ -200,7 +200,7 @@ func pairOf(key *ecdsa.PrivateKey, certificate []byte) (*tls.Certificate, error)
 		pair.Certificate = append(pair.Certificate, block.Bytes)
 	}
 	if len(pair.Certificate) == 0 {
-		return nil, fmt.Errorf("%w: what was handed out is none", errNoSignature)
+		return nil, fmt.Errorf("%w: the signer returned no certificate", errNoSignature)
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {

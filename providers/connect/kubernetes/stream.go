@@ -73,7 +73,8 @@ type hearing struct {
 	httpstream.Dialer
 }
 
-// Dial opens a connection. One that comes too late is closed.
+// Dial opens a connection. If the context ends first, a later connection is
+// closed.
 func (h hearing) Dial(protocols ...string) (httpstream.Connection, string, error) {
 	type opened struct {
 		conn     httpstream.Connection
@@ -98,8 +99,8 @@ func (h hearing) Dial(protocols ...string) (httpstream.Connection, string, error
 	return nil, "", context.Cause(h.ctx)
 }
 
-// notUpgraded tells that a connection did not become a WebSocket, for another
-// reason than one that SPDY would meet as well.
+// notUpgraded reports whether a connection did not become a WebSocket, for a
+// reason that SPDY might avoid.
 func notUpgraded(err error) bool {
 	cause := Refusal(err)
 	if apierrors.IsForbidden(cause) || apierrors.IsUnauthorized(cause) || apierrors.IsNotFound(cause) {
@@ -148,9 +149,9 @@ func (c *Client) upgradable(ctx context.Context) (*rest.Config, error) {
 }
 
 // spdy is what upgrades to SPDY. An endpoint with a way of its own, such as
-// through SSH, is dialled by a transport; client-go's WebSocket has no place for
-// that, so that SPDY alone goes there. Nothing is in between then that could be
-// in its way.
+// through SSH, is dialled by a transport; client-go's WebSocket does not support
+// that, so that only SPDY is used there. Nothing is in between then that could
+// be in its way.
 func (c *Client) spdy(ctx context.Context, config *rest.Config) (http.RoundTripper, spdy.Upgrader, error) {
 	if config.Dial == nil {
 		return spdy.RoundTripperFor(config)

@@ -79,8 +79,8 @@ func (r *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// whole reads an answer to its end, so that one that is cut off in the middle is
-// asked for again, too. Lists come in pages.
+// whole reads an answer to its end, so that an answer that breaks off is
+// requested again, too. Lists come in pages.
 func whole(resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
@@ -91,15 +91,15 @@ func whole(resp *http.Response) (*http.Response, error) {
 	return resp, nil
 }
 
-// streams tells requests whose answer goes on for long: a watch, a log.
+// streams reports whether the answer to a request is a stream: a watch, a log.
 func streams(req *http.Request) bool {
 	watch := req.URL.Query().Get("watch")
 	return watch != "" && watch != "false" && watch != "0" || strings.HasSuffix(req.URL.Path, "/log")
 }
 
-// unready is what an API server answers that starts or stops, and what stands
-// before one that is not there. It names no time to come back, for which
-// client-go would wait.
+// unready reports an answer of an API server that starts or stops, or of a
+// proxy in front of a missing one. Answers with a Retry-After are left to
+// client-go, which waits for that time.
 func unready(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -116,8 +116,8 @@ func repeatable(req *http.Request) bool {
 	return false
 }
 
-// passing tells what may be otherwise in a moment from what will not: names
-// that do not resolve, certificates, credentials.
+// passing reports whether an error may go away by itself. Names that do not
+// resolve, certificates and credentials do not.
 func passing(err error) bool {
 	var e net.Error
 	var unready *notReadyError

@@ -26,8 +26,8 @@ func (e *ControlPlaneError) Error() string {
 }
 func (e *ControlPlaneError) Unwrap() error { return e.Err }
 
-// passing tells what may be otherwise in a moment, such as a machine that
-// reboots, from what will not, such as another host key.
+// passing reports whether the error may go away by itself, such as a machine
+// that reboots, unlike another host key.
 func (e *ControlPlaneError) passing() bool { return !ssh.IsPermanent(e.Err) }
 
 // Tunnel opens connections from a control plane, as it is reached over SSH. All

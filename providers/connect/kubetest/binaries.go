@@ -14,7 +14,7 @@ import (
 // errMissing says that programs are not built.
 var errMissing = errors.New("no Kubernetes here")
 
-// errNoKubernetes says so of those of the control plane.
+// errNoKubernetes: the programs of the control plane are missing.
 var errNoKubernetes = fmt.Errorf("%w: run make e2e-kube, which builds it (10 to 25 minutes the first time)", errMissing)
 
 // binaries is the folder that has the programs of Kubernetes.

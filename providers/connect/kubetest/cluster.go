@@ -159,7 +159,7 @@ func (c *Cluster) settle(ctx context.Context) error {
 	return c.addNodes(ctx, c.options.Nodes)
 }
 
-// processes are those of the cluster in the order in which they start.
+// processes returns the cluster's processes in the order of their start.
 func (c *Cluster) processes() []*process {
 	return slices.DeleteFunc(append([]*process{c.etcd, c.server}, c.others...), func(p *process) bool { return p == nil })
 }

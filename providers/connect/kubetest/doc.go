@@ -21,23 +21,23 @@
 // calls. Where they are missing, tests are skipped and say so; with
 // STOKE_KUBE=required in the environment they fail.
 //
-// Who a test is: c.Admin and c.Kubeconfig may do everything. KubeconfigFor makes
-// kubeconfigs of anybody else, with any kind of credential:
+// Users: c.Admin and c.Kubeconfig may do everything. KubeconfigFor makes kubeconfigs
+// for other users, with any kind of credential:
 //
 //	c.KubeconfigFor(t, kubetest.Login{User: "alice", Grants: []kubetest.Grant{{Namespace: ns, Rules: rules}}})
 //	c.KubeconfigFor(t, kubetest.Login{User: "system:serviceaccount:ci:deploy", With: kubetest.TokenFile})
 //	c.KubeconfigFor(t, kubetest.Login{With: kubetest.Exec, Script: "sleep 3600"}) // a plugin that hangs
 //	c.KubeconfigFor(t, kubetest.Login{User: "bob", Expired: true})
 //
-// What was asked of the server: c.Requests is its own count, apiserver_request_total,
-// of everybody's requests; c.Audit lists those of one user, from its audit log.
+// Requests: c.Requests is the server's count of all requests, apiserver_request_total;
+// c.Audit lists the requests of one user, from the audit log.
 //
-// What goes wrong: c.StopAPI, c.StartAPI and c.Outage (connections are refused),
-// c.PauseAPI (nothing is answered), c.KillAPI; c.Webhook is an admission webhook that
-// does what it is told to. They are for clusters of a test's own.
+// Faults: c.StopAPI, c.StartAPI and c.Outage (connections are refused), c.PauseAPI
+// (nothing is answered), c.KillAPI; c.Webhook is an admission webhook with answers from
+// the test. They are only for a cluster that the test does not share.
 //
-// What pods do on the fake nodes: they run and are ready at once. Those of Jobs
-// succeed after a second. Annotations of the pod say otherwise:
+// Pods on the fake nodes run and are ready at once. Pods of Jobs succeed after a
+// second. Annotations of the pod change that:
 //
 //	kubetest/run-for: 30s                 // of a Job: how long it runs
 //	kubetest/exit-code: "1"               // of a Job: it fails instead
@@ -45,9 +45,9 @@
 //
 // Nothing else of a node is there: no containers, logs, volumes, or network.
 //
-// c.AddKubelet adds a node whose kubelet the API server can ask: for logs, which
-// the test writes, commands, which are run on this machine, and ports, which are
-// this machine's. What becomes of the pods there is the test's to say as well. The
+// c.AddKubelet adds a node whose kubelet answers the API server: for logs, which
+// the test writes, commands, which are run on this machine, and ports of this
+// machine. The test also decides about the end of the pods there. The
 // API server, the scheduler, and the controllers are the real ones with the
 // settings of kubeadm, RBAC, the Node authorizer, and the default admission
 // plugins among them.

@@ -181,7 +181,7 @@ func (k *Kubelet) watch(ctx context.Context) {
 	}
 }
 
-// heard starts a pod that is new, and ends one that is to go.
+// heard starts a new pod, and ends a deleted one.
 func (k *Kubelet) heard(ctx context.Context, p *core.Pod) {
 	k.mu.Lock()
 	known := k.pods[p.UID]

@@ -9,5 +9,5 @@ import (
 
 // terminal is for Linux alone.
 func terminal() (person, program *os.File, err error) {
-	return nil, nil, errors.New("there are no pseudo-terminals for tests on this system")
+	return nil, nil, errors.New("pseudo-terminals for tests do not exist on this system")
 }

@@ -56,7 +56,7 @@ func onPipes(cmd *exec.Cmd, in io.Reader, out, errs io.Writer) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	if stdin != nil { // it goes on for as long as the caller writes, and nobody waits for that
+	if stdin != nil { // the copy lasts as long as the caller writes; the command does not wait for it
 		go func() {
 			_, _ = io.Copy(stdin, in)
 			stdin.Close()

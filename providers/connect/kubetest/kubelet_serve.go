@@ -67,7 +67,7 @@ func readLogOptions(q url.Values) (o logOptions, err error) {
 				err = fmt.Errorf("limitBytes must be greater than 0")
 			}
 		default:
-			err = fmt.Errorf("%s is no parameter of logs", name)
+			err = fmt.Errorf("%s is not a parameter of logs", name)
 		}
 		if err != nil {
 			return o, fmt.Errorf("parameter %s: %w", name, err)
@@ -125,7 +125,7 @@ func (c *kubeletContainer) log(previous bool, pod string) (*life, error) {
 	return nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", c.name, pod, c.waiting.Reason)
 }
 
-// writeLog writes what there is of a log, and what comes until that life ends.
+// writeLog writes the log so far, and then new lines until that life ends.
 func (k *Kubelet) writeLog(w http.ResponseWriter, r *http.Request, of *life, o logOptions) {
 	w.Header().Set("Content-Type", "text/plain")
 	flush := http.NewResponseController(w).Flush

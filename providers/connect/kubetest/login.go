@@ -37,7 +37,7 @@ type Login struct {
 	// service accounts: system:serviceaccount:NAMESPACE:NAME, which is made where it
 	// is missing; left out, one that may do everything.
 	User string
-	// Groups are those of a user who is no service account.
+	// Groups are the groups of a user; a service account has none.
 	Groups []string
 	// Grants are what the user may do, for as long as the test runs.
 	Grants []Grant

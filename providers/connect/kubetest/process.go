@@ -95,7 +95,7 @@ func (p *process) running() bool {
 	}
 }
 
-// crashed tells whether it ended though nobody stopped it.
+// crashed reports whether it ended without a call of stop.
 func (p *process) crashed() bool {
 	if p.running() {
 		return false
@@ -159,7 +159,7 @@ func (p *process) kill() {
 	}
 }
 
-// failure says how the program ended by itself, and what it said last.
+// failure returns the exit of the program and its last lines of output.
 func (p *process) failure() error {
 	p.mu.Lock()
 	err := p.err
@@ -179,8 +179,8 @@ func (p *process) size() int64 {
 	return info.Size()
 }
 
-// harmless tells whether a line is for information: those of Kubernetes begin
-// with the severity, those of kwok are JSON.
+// harmless reports whether a line is for information: lines of Kubernetes begin
+// with the severity, lines of kwok are JSON.
 func harmless(line string) bool {
 	return strings.HasPrefix(line, "I") || strings.Contains(line, `"level":"INFO"`)
 }

@@ -24,7 +24,7 @@ type Request struct {
 	// "deployments.apps", or "deployments.apps/scale"; discovery and all else that is
 	// no resource has a path, such as "/apis", "/openapi/v3", or "/readyz".
 	Resource string
-	// DryRun tells whether nothing was to be changed.
+	// DryRun reports whether the request changed nothing.
 	DryRun bool
 }
 
@@ -61,7 +61,7 @@ func (r Requests) Of(verb, resource string) int {
 func (c *Cluster) Requests(t testing.TB) Requests {
 	t.Helper()
 	var last Requests
-	c.Eventually(t, "the API server's count of requests stands still", func(ctx context.Context) (bool, error) {
+	c.Eventually(t, "the API server's count of requests does not change", func(ctx context.Context) (bool, error) {
 		text, err := c.Client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 		if err != nil {
 			return false, err

@@ -69,8 +69,8 @@ func (s *Shared) start() error {
 	return err
 }
 
-// folder makes a folder, and removes those of processes that were killed: nobody
-// has their locks.
+// folder makes a folder, and removes the folders of killed processes, whose
+// locks are free.
 func folder(parent string) (string, *flock.Flock, error) {
 	left, err := filepath.Glob(filepath.Join(parent, "kubetest-*"))
 	if err != nil {

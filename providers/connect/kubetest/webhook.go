@@ -11,9 +11,10 @@ import (
 	registration "k8s.io/api/admissionregistration/v1"
 )
 
-// Webhook serves an admission webhook until the test ends. What it returns goes
-// into a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration of the
-// test's. review's answer needs no UID; it is called from several goroutines.
+// Webhook serves an admission webhook until the test ends. The caller puts its
+// result into a ValidatingWebhookConfiguration or a
+// MutatingWebhookConfiguration. review's answer needs no UID; it is called from
+// several goroutines.
 func (c *Cluster) Webhook(t testing.TB, review func(*admission.AdmissionRequest) *admission.AdmissionResponse) registration.WebhookClientConfig {
 	t.Helper()
 	p, err := c.authority.server("webhook")

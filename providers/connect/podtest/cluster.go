@@ -89,8 +89,8 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// announce says where the API server is, as it does itself where its address is
-// not loopback's.
+// announce publishes the address of the API server: the server does that itself
+// only for an address other than loopback.
 func (c *Cluster) announce(ctx context.Context) error {
 	name, port, protocol, ready := "https", int32(servedPort), core.ProtocolTCP, true
 	_, err := c.Client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, &discovery.EndpointSlice{

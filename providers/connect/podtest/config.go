@@ -98,8 +98,8 @@ resolvConf: ""
 volumePluginDir: DIR/plugins
 `
 
-// proxyConfig leaves the settings of connection tracking alone, which are the
-// kernel's.
+// proxyConfig does not set connection tracking: these settings belong to the
+// kernel of this machine.
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables

@@ -1,5 +1,5 @@
 // Package podtest runs real pods for tests: the control plane of package
-// kubetest, and nodes beside it on which containerd and the kubelet run
+// kubetest, with additional nodes where containerd and the kubelet run
 // containers.
 //
 // Its entry point is Start. All of it has the build tag e2e, is for Linux, and
@@ -25,15 +25,14 @@
 // STOKE_E2E_REQUIRE=1 in the environment they fail.
 //
 // A node is a set of namespaces (mounts, processes, network, host name), with
-// control groups of its own; below them is this machine's kernel and file
-// system, of which it changes nothing. Its first process is killed with the
-// process of the test, and all others with that one. Nothing of it is in the
-// network of this machine: nodes and pods reach each other and the API server,
-// and the API server reaches kubelets and pods through a proxy of the test's.
+// control groups of its own; the kernel and the file system are those of this
+// machine, and the node changes nothing there. Its first process is killed with
+// the process of the test, and all others with that one. The network of this
+// machine is not used: nodes and pods reach each other and the API server, and
+// the API server reaches kubelets and pods through a proxy of the test process.
 // Images come from archives; there is no registry.
 //
 // kube-proxy is there, and so are the names of Services and of pods in headless
-// ones. What is not there: storage classes, network policies, and names and
-// addresses outside the cluster. Disks and memory are never short, as the kubelet
-// sees it.
+// ones. Storage classes, network policies, and names and addresses outside the
+// cluster do not exist. Disks and memory are never short, as the kubelet sees it.
 package podtest

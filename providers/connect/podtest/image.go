@@ -35,8 +35,9 @@ const (
 type Image struct {
 	// Ref is its name in full, such as "stoke.test/mine:1".
 	Ref string
-	// Files are what is in it: paths there, and those of files here. All are made
-	// executable; there is nothing else in it, so that programs are to be static.
+	// Files are the files of the image: paths in it, and paths on this machine.
+	// All are made executable; it has no other files, so that programs must be
+	// linked statically.
 	Files map[string]string
 	// Links are symbolic links in it: their paths, and what they lead to.
 	Links map[string]string
@@ -71,8 +72,8 @@ type archive struct {
 	t    testing.TB
 	out  *tar.Writer
 	have map[string]bool
-	// layers are those that were made, by what is in them: several images may be of
-	// the same files.
+	// layers are the written layers, by their content: several images may have the
+	// same files.
 	layers map[string][]byte
 }
 

@@ -58,8 +58,9 @@ func (n *network) close() { _ = n.file.Close() }
 // path is where other processes find the namespace.
 func (n *network) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
 
-// do does something in the network, on a thread of its own. What is started
-// there with a signal for the end of its parent must be waited for there.
+// do does something in the network, on a thread of its own. A process that is
+// started there with a signal for the end of its parent must be waited for
+// there.
 func (n *network) do(what func() error) error {
 	done := make(chan error)
 	go func() {
@@ -112,9 +113,10 @@ func newHub() (*network, error) {
 	return hub, nil
 }
 
-// plug makes a node's network, by its number, anew: what was in one that it had
-// is gone, as on a machine that boots. The hardware address follows from the
-// number, or else others would look for the node at its old one for a while.
+// plug makes a node's network again, by its number: the old network and its
+// content are removed, as on a machine that boots. The hardware address follows
+// from the number, or else others would look for the node at its old one for a
+// while.
 func (n *network) plug(number int) (*network, error) {
 	node, err := newNetwork()
 	if err != nil {

@@ -110,8 +110,8 @@ func (n *Node) Start(t testing.TB) {
 	n.awaitReady(t)
 }
 
-// Stop cuts the power: all processes of the node end at once, and nobody is
-// told.
+// Stop cuts the power: all processes of the node are killed at once, without a
+// signal.
 func (n *Node) Stop(t testing.TB) {
 	t.Helper()
 	if err := n.cut(); err != nil {
@@ -221,7 +221,7 @@ func (n *Node) on() bool {
 	}
 }
 
-// crashed tells whether the node ended though nobody stopped it.
+// crashed reports whether the node ended without a call of Stop.
 func (n *Node) crashed() bool {
 	on := n.on()
 	n.mu.Lock()
@@ -229,8 +229,8 @@ func (n *Node) crashed() bool {
 	return n.wanted && !on
 }
 
-// cut ends all of the node. That of its first process ends all others, before
-// anybody hears of it.
+// cut ends all of the node. Killing its first process kills all others, before
+// any of them can react.
 func (n *Node) cut() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // dialTime is how long a connection through a proxy may take.
 const dialTime = 30 * time.Second
 
-// proxy connects those who call a listener with somebody else.
+// proxy connects the clients of a listener with another server.
 type proxy struct {
 	listener net.Listener
 	// serve answers one connection until ctx ends, and may return before.

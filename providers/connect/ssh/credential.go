@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Credential says how to log in, and how to become root then. It is never
-// stored; whatever is empty is not tried.
+// Credential has the login and the way to become root. It is never stored;
+// whatever is empty is not tried.
 type Credential struct {
 	User            string
 	PrivateKeyFile  string   // "~/" is the home directory
@@ -23,7 +23,7 @@ type Credential struct {
 	Passphrase      string   // of the private key
 	Certificate     string   // line of a -cert.pub file, for the private key or one of the agent's
 	CertificateFile string   // such a file, instead
-	IdentityFiles   []string // more private keys; those that are not there, are encrypted otherwise, or are open to others, are passed over
+	IdentityFiles   []string // more private keys; missing files, and files with an unknown encryption or open to others, are passed over
 	Agent           bool     // ask the agent
 	AgentSocket     string   // where it is; "" for SSH_AUTH_SOCK
 	Password        string   // for the methods password and keyboard-interactive
@@ -47,9 +47,9 @@ func (c Credential) redacted(s string) string {
 // mostKey bounds a key file: it may be any file by mistake.
 const mostKey = 1 << 20
 
-// signers are the keys of the credential but for the agent's. Why any of
-// IdentityFiles was passed over that its owner would expect to be used is said
-// beside them.
+// signers returns the keys of the credential, without the keys of the agent.
+// passedOver has the reasons for IdentityFiles that were left out although a
+// user would expect them to be used.
 func (c Credential) signers(known *keys) (signers []ssh.Signer, passedOver []error, err error) {
 	switch {
 	case c.PrivateKey != "":
@@ -86,7 +86,7 @@ func (c Credential) readKey(known *keys, name string) (ssh.Signer, error) {
 	return known.parse(pem, c.Passphrase, name)
 }
 
-// exposedError says that others have access to a private key.
+// exposedError: other users can read a private key.
 type exposedError struct {
 	name string
 	mode fs.FileMode
@@ -97,9 +97,8 @@ func (e *exposedError) Error() string {
 }
 
 // checkExposure refuses a private key as OpenSSH does (sshkey_perm_ok): where
-// its owner is the user, group and others may have no access at all. The modes
-// of somebody else's file, such as one that is mounted, are not the user's to
-// choose.
+// its owner is the user, group and others may have no access at all. The user
+// cannot choose the modes of another owner's file, such as a mounted one.
 func checkExposure(name string, info fs.FileInfo) error {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if mode := info.Mode().Perm(); ok && int(owner.Uid) == os.Getuid() && mode&0o077 != 0 {
@@ -114,7 +113,7 @@ func parseKey(pem []byte, passphrase, name string) (ssh.Signer, error) {
 	var missing *ssh.PassphraseMissingError
 	if !errors.As(err, &missing) {
 		if err != nil {
-			return nil, fmt.Errorf("%s is no private key that OpenSSH or PEM knows: %s", name, insteadOfKey(pem, err))
+			return nil, fmt.Errorf("%s is not a private key that OpenSSH or PEM knows: %s", name, insteadOfKey(pem, err))
 		}
 		return signer, nil
 	}
@@ -127,7 +126,8 @@ func parseKey(pem []byte, passphrase, name string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// insteadOfKey says what somebody gave by mistake, and what to do.
+// insteadOfKey describes the given text, which is not a private key, and the
+// remedy.
 func insteadOfKey(text []byte, err error) string {
 	text = bytes.TrimSpace(text)
 	public, _, _, _, notPublic := ssh.ParseAuthorizedKey(text)
@@ -136,16 +136,17 @@ func insteadOfKey(text []byte, err error) string {
 	case bytes.HasPrefix(text, []byte("PuTTY-User-Key-File-")):
 		return "it is PuTTY's; convert it with: puttygen KEY.ppk -O private-openssh -o KEY"
 	case bytes.HasPrefix(text, []byte("---- BEGIN SSH2 PUBLIC KEY")), notPublic == nil && !isCertificate:
-		return "it is the public key; the private one is beside it, in the file without .pub"
+		return "it is the public key; the private one is in the same folder, in the file without .pub"
 	case isCertificate:
-		return "it is a certificate, which goes beside the key: certificate_file"
+		return "it is a certificate, which belongs into certificate_file"
 	case len(text) == 0:
 		return "it is empty"
 	}
 	return err.Error()
 }
 
-// certified puts the certificate before the keys, of which one has to be its.
+// certified puts the certificate before the keys; it must belong to one of
+// them.
 func (c Credential) certified(signers []ssh.Signer) ([]ssh.Signer, error) {
 	line := []byte(c.Certificate)
 	if len(line) == 0 {
@@ -209,7 +210,7 @@ func readSmall(name string, check func(name string, info fs.FileInfo) error) ([]
 	}
 	b, err := io.ReadAll(io.LimitReader(f, mostKey+1))
 	if err == nil && len(b) > mostKey {
-		err = fmt.Errorf("%s has more than %d bytes, so it is no key", name, mostKey)
+		err = fmt.Errorf("%s has more than %d bytes, so it is not a key", name, mostKey)
 	}
 	return b, err
 }

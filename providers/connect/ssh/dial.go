@@ -18,8 +18,9 @@ type Hop struct {
 	Address string // host name or IP address
 	Port    int    // 0 for 22
 	// HostKey is the authorized_keys line of the key that the machine must show.
-	// Several lines are several keys, of which it shows one. A line that begins
-	// with "@cert-authority " is the key of an authority that signed it.
+	// Several lines are several keys; the machine must show one of them. A line
+	// that begins with "@cert-authority " is the key of an authority that signed
+	// it.
 	HostKey    string
 	KeyFrom    string // the files that HostKey is from, for people; "" where it was declared
 	Credential Credential
@@ -30,8 +31,8 @@ type Target struct {
 	Hop
 	Hops []Hop // the machines on the way, nearest first
 
-	// AcceptNew, when not nil, is asked about a key of the target where HostKey
-	// is empty; without it such a machine is refused. Hops always need a key.
+	// AcceptNew, when not nil, decides about a key of the target if HostKey is
+	// empty; without it such a machine is refused. Hops always need a key.
 	AcceptNew func(key string) error
 }
 
@@ -66,7 +67,7 @@ type Client struct {
 	credential Credential
 	limits     Timeouts
 	conn       *ssh.Client
-	via        *Client       // the machine before, when this connection alone goes through it
+	via        *Client       // the connection to the machine before, if it is only for this one
 	gone       chan struct{} // closed when the connection is over, whoever ended it
 	running    sync.WaitGroup
 	looks      looks
@@ -172,9 +173,9 @@ func (c *Client) lost() bool {
 	}
 }
 
-// DialContext opens a connection from the machine to an address as it is
-// called there. That it could not is a *ForwardError, which is Permanent where
-// the machine does so for nobody.
+// DialContext opens a connection from the machine to an address as it is called
+// there. A failure is a *ForwardError, which is Permanent if the machine
+// forbids forwarding.
 func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.conn.DialContext(ctx, network, address)
 	var refused *ssh.OpenChannelError

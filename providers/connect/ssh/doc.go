@@ -7,5 +7,5 @@
 // help (Permanent), and a failed command's error shows the command as it can
 // be pasted into a shell.
 //
-// It knows nothing of what is to be done on a machine. Dial is its entry point.
+// It does not know the purpose of a command. Dial is its entry point.
 package ssh

@@ -19,8 +19,8 @@ func IsPermanent(err error) bool {
 	return errors.As(err, &p)
 }
 
-// HostKeyError says that a machine showed another host key than the one that
-// it is known by, or that none is known.
+// HostKeyError: a machine showed another host key than the known one, or no
+// host key is known.
 type HostKeyError struct {
 	Address string
 	Want    string // SHA256 fingerprint; "" when none is known
@@ -37,16 +37,17 @@ func (e *HostKeyError) Error() string {
 	if e.From != "" {
 		then = fmt.Sprintf("make it %q in %s", e.Got, e.From)
 	}
-	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was installed anew, or somebody is in between; only if you know why, %s", e.Address, e.Print, e.Want, then)
+	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was reinstalled, or an attacker "+
+		"intercepts the connection; only if you know why, %s", e.Address, e.Print, e.Want, then)
 }
 
-// wrongPassword is an error after which a password is given to nobody again:
-// machines count how often one is wrong, and lock accounts.
+// wrongPassword marks an error after which the password is not sent again:
+// machines count failed attempts and lock accounts.
 type wrongPassword struct{ error }
 
 func (e wrongPassword) Unwrap() error { return e.error }
 
-// CommandError says how a command failed on a machine.
+// CommandError is the failure of a command on a machine.
 type CommandError struct {
 	Host    string
 	Command string // as it can be pasted into a shell there, without what is secret; of a script what it is for
@@ -71,22 +72,22 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }
 
-// LostError says that a connection broke: with Begun, whether the command had
-// its effect is not known.
+// LostError: a connection broke. With Begun, the effect of the command is not
+// known.
 type LostError struct {
 	Host  string
-	Begun bool // the machine was asked to run something
+	Begun bool // the command was sent
 	Err   error
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("%s: connection lost: %v", e.Host, e.Err) }
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ForwardError says that a machine opened no connection from itself.
+// ForwardError: a machine opened no connection from itself.
 type ForwardError struct {
 	Host    string
 	Address string // where to
-	Reason  string // what it said; "" where it does so for nobody
+	Reason  string // what it said; its answer; "" if it forbids forwarding
 }
 
 func (e *ForwardError) Error() string {
@@ -96,13 +97,13 @@ func (e *ForwardError) Error() string {
 	return fmt.Sprintf("dial %s from %s: %s", e.Address, e.Host, e.Reason)
 }
 
-// busyError says that a machine runs no more commands at a time on this
-// connection: sshd's MaxSessions.
+// busyError: a machine runs no more commands at a time on this connection
+// (sshd's MaxSessions).
 type busyError struct {
 	host string
 	said string
 }
 
 func (e *busyError) Error() string {
-	return fmt.Sprintf("%s opens no session on a connection that stands (MaxSessions in its sshd_config): %s", e.host, e.said)
+	return fmt.Sprintf("%s opens no session on an open connection (MaxSessions in its sshd_config): %s", e.host, e.said)
 }

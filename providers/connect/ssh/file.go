@@ -12,8 +12,8 @@ import (
 )
 
 // put writes standard input to a file in one step. A connection that breaks
-// ends standard input early, which the length tells. What an earlier attempt
-// left is cleared away first. The folder is synced, too: what follows may lean
+// ends standard input early, which the length tells. Leftovers of an earlier
+// attempt are removed first. The folder is synced, too: what follows may lean
 // on the file being there after a power cut.
 const put = `# write a file
 set -e
@@ -36,8 +36,8 @@ sync -- "$d"`
 type File struct {
 	Path    string // absolute
 	Content []byte
-	// Open is Content for what is too large for memory, of Size bytes. It is
-	// called once for each try, and what it returns is closed.
+	// Open is Content for content that is too large for memory, of Size bytes. It
+	// is called once for each try, and its result is closed.
 	Open  func() (io.ReadCloser, error)
 	Size  int64
 	Mode  fs.FileMode // permissions, with fs.ModeSetuid, fs.ModeSetgid and fs.ModeSticky
@@ -66,7 +66,7 @@ func (c *Client) Put(ctx context.Context, f File) error {
 	})
 	var failed *CommandError
 	if errors.As(err, &failed) {
-		failed.Command = "write " + f.Path // what it ran is of no use to anybody, without the content
+		failed.Command = "write " + f.Path // the script is useless without the content
 		return failed
 	}
 	if err != nil {

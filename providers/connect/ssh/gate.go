@@ -9,7 +9,7 @@ import (
 type gate struct {
 	mu            sync.Mutex
 	limit, inside int
-	changed       chan struct{} // closed and made anew when somebody leaves
+	changed       chan struct{} // closed and replaced when a caller leaves
 }
 
 // enter waits for a place.
@@ -39,9 +39,9 @@ func (g *gate) exit() {
 	g.changed = make(chan struct{})
 }
 
-// tighten is called by somebody inside whom the machine refused: there is place
-// for the others alone. It waits until one of them has left. Without others
-// there is nothing to wait for.
+// tighten is called by a login that the machine refused because of its limit of
+// sessions: the limit becomes the number of the other logins. It waits until
+// one of them has left. Without others there is nothing to wait for.
 func (g *gate) tighten(ctx context.Context) error {
 	g.mu.Lock()
 	if g.inside > 1 {
@@ -52,7 +52,7 @@ func (g *gate) tighten(ctx context.Context) error {
 	return g.enterAgain(ctx)
 }
 
-// enterAgain is enter for those who will leave whether or not they came in.
+// enterAgain is enter for callers that leave in any case.
 func (g *gate) enterAgain(ctx context.Context) error {
 	if err := g.enter(ctx); err != nil {
 		g.mu.Lock()

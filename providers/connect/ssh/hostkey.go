@@ -44,9 +44,8 @@ func newKnown(hop Hop, accept func(string) error) (*known, error) {
 	return k, nil
 }
 
-// algorithms are those that the machine has to use so that the known key can be
-// checked: without that, a server with several keys shows the one it likes. nil
-// is any.
+// algorithms returns the algorithms for which the known key can be checked:
+// otherwise a server with several keys chooses one. nil is any.
 func (k *known) algorithms() []string {
 	var names []string
 	for _, key := range k.keys {

@@ -80,8 +80,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// banner is the end of what a server says before a login: the reason why it
-// lets nobody in, at times.
+// banner is the end of a server's text before a login: sometimes the reason why
+// it refuses logins.
 type banner struct {
 	text     string
 	messages int
@@ -102,8 +102,8 @@ func (b *banner) said() string {
 	return ""
 }
 
-// refused says what a failed handshake means, and whether it is worth another
-// try. The texts are the library's and OpenSSH's.
+// refused returns the cause of a failed handshake, and whether to try again. It
+// recognises texts of the library and of OpenSSH.
 func refused(ctx context.Context, hop Hop, err, hostKey error, methods *methods, said banner) error {
 	var negotiation *ssh.AlgorithmNegotiationError
 	text := err.Error()

@@ -109,14 +109,14 @@ func TestLogin(t *testing.T) {
 		{"several, the right one may be read by others", Credential{IdentityFiles: []string{exposed(0o644), other}}, "does not let ops in…passed over " + filepath.Join(folder, "exposed") + "…chmod 600"},
 		{"nothing", Credential{}, "no private key, no password and no agent"},
 		{"line ends of Windows", Credential{PrivateKeyFile: file("crlf", strings.ReplaceAll(sshtest.PEM(t, private, ""), "\n", "\r\n"))}, ""},
-		{"public key", Credential{PrivateKeyFile: file("id.pub", sshtest.Line(signer.PublicKey())+" me@here\n")}, "id.pub is no private key that OpenSSH or PEM knows: it is the public key"},
+		{"public key", Credential{PrivateKeyFile: file("id.pub", sshtest.Line(signer.PublicKey())+" me@here\n")}, "id.pub is not a private key that OpenSSH or PEM knows: it is the public key"},
 		{"PuTTY's key", Credential{PrivateKeyFile: file("id.ppk", "PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n")}, "puttygen KEY.ppk"},
 		{"certificate as key", Credential{PrivateKeyFile: file("cert", sshtest.Line(sshtest.Certify(t, signer, signer.PublicKey(), ssh.UserCert, "ops")))}, "certificate_file"},
 		{"empty file", Credential{PrivateKeyFile: file("empty", "\n")}, "it is empty"},
-		{"no key", Credential{PrivateKey: "hello"}, "is no private key"},
+		{"no key", Credential{PrivateKey: "hello"}, "is not a private key"},
 		{"no file", Credential{PrivateKeyFile: "/nowhere/key"}, "read private key"},
 		{"folder", Credential{PrivateKeyFile: t.TempDir()}, "no regular file"},
-		{"large file", Credential{PrivateKeyFile: large}, "so it is no key"},
+		{"large file", Credential{PrivateKeyFile: large}, "so it is not a key"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, err := Dial(t.Context(), Target{Hop: hop(s, c.c)}, Timeouts{})

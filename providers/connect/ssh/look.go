@@ -30,8 +30,8 @@ done`
 // mostLookInput bounds what a command may read that runs in the shell for looks.
 const mostLookInput = 256 << 10
 
-// looks is the shell as root of a connection: sudo is asked once for all looks at
-// the machine, which may take it long. Looks come one after the other.
+// looks is the shell as root of a connection: sudo is called once for all looks
+// at the machine, as it may be slow. Looks come one after the other.
 type looks struct {
 	turn  chan struct{} // one token
 	shell *lookShell    // nil for none
@@ -99,7 +99,7 @@ func newLookShell() *lookShell {
 	}
 }
 
-// open starts the shell where there is none.
+// openLooks starts the shell if necessary.
 func (c *Client) openLooks() *lookShell {
 	if s := c.looks.shell; s != nil {
 		select {
@@ -126,8 +126,8 @@ func (c *Client) openLooks() *lookShell {
 	return s
 }
 
-// dropLooks ends the shell, such as to make room for another session, once it is
-// done with what it runs.
+// dropLooks ends the shell after its present command, such as to make room for
+// another session.
 func (c *Client) dropLooks(ctx context.Context) {
 	select {
 	case c.looks.turn <- struct{}{}:
@@ -142,13 +142,13 @@ func (l *looks) drop() {
 	if l.shell == nil {
 		return
 	}
-	l.shell.stop(errors.New("it is not needed any more"))
+	l.shell.stop(errors.New("it is no longer needed"))
 	<-l.shell.ended
 	l.shell = nil
 }
 
-// Look is Run for a command as root that changes nothing and starts nothing that
-// goes on without it: all of them share one shell, for which sudo is asked once.
+// Look runs a command as root that changes nothing and leaves nothing running:
+// all of them share one shell, and sudo is called once.
 func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	var input []byte
 	if cmd.Stdin != nil {
@@ -186,7 +186,7 @@ func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	}
 	out, status, err := s.read(ctx, c, "\nend "+mark)
 	if err != nil {
-		c.looks.drop() // whatever it runs, nobody listens to it
+		c.looks.drop() // there is no reader for its present command
 		return Output{}, err
 	}
 	return c.looked(cmd, mark, out, status)
@@ -219,8 +219,8 @@ func (s *lookShell) read(ctx context.Context, c *Client, end string) (out Output
 	}
 }
 
-// over says why the shell is over: sudo did not let it begin, or the connection
-// broke, maybe while nobody looked. A look may be begun again.
+// over returns the reason why the shell ended: sudo did not let it begin, or
+// the connection broke, maybe between two commands. A look may be begun again.
 func (s *lookShell) over(c *Client) error {
 	var ended *CommandError
 	var lost *LostError

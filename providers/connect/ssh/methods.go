@@ -34,7 +34,7 @@ type methods struct {
 
 var errQuestion = errors.New("the machine asks for more than a password")
 
-// methods reads the keys and asks the agent. Nothing is asked of the machine.
+// methods reads the keys and asks the agent. The machine is not contacted.
 func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) {
 	signers, passedOver, err := c.signers(known)
 	m := &methods{password: c.Password, passedOver: passedOver}
@@ -102,8 +102,8 @@ func (c Credential) nothing() error {
 }
 
 // fromAgent asks the agent for its keys. It signs with them during the login,
-// so that the connection stays until close; one that does not answer is given
-// up with the context.
+// so that the connection stays until close; an agent that does not answer is
+// given up with the context.
 func (m *methods) fromAgent(ctx context.Context, socket string) ([]ssh.Signer, error) {
 	if socket == "" {
 		if socket = os.Getenv("SSH_AUTH_SOCK"); socket == "" {
@@ -144,7 +144,7 @@ func (m *methods) notTaken(err error) error {
 	return Permanent{err}
 }
 
-// tried says what was offered, for whoever was not let in.
+// tried describes the offered credentials, for the error of a refused login.
 func (m *methods) tried() string {
 	what := append([]string(nil), m.keys...)
 	const most = 5
@@ -168,15 +168,15 @@ func (m *methods) give() (string, error) {
 }
 
 // next adds the other method that takes a password, where the machine takes it
-// by questions only. One that was not taken is not given again: machines count,
-// and lock accounts. A machine that says why it refuses has taken it: while it
-// boots, say, it lets nobody in, and how it goes on tells that this passes.
+// by questions only. A rejected password is not sent again: machines count, and
+// lock accounts. A machine that gives a reason has accepted the password: while
+// it boots, say, it refuses logins, and the retries find out that this passes.
 func (m *methods) next(so *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	untried := func(method string) bool {
 		return slices.Contains(so.AllowedMethods, method) && !slices.Contains(so.TriedMethods, method)
 	}
 	if m.password == "" || !untried("keyboard-interactive") || untried("password") || len(m.keys) > 0 && untried("publickey") {
-		return nil, nil // what is in auth comes first
+		return nil, nil // the methods in auth have precedence
 	}
 	if slices.Contains(so.TriedMethods, "password") {
 		if m.said.messages == m.before {
@@ -201,8 +201,8 @@ func (m *methods) answer(_, _ string, questions []string, echos []bool) ([]strin
 	return answers, nil
 }
 
-// watched remembers why the agent did not sign: the library goes on with the
-// next method and forgets.
+// watched remembers why the agent did not sign: the library only tries the next
+// method.
 type watched struct {
 	ssh.AlgorithmSigner
 	of *methods

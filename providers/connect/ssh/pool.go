@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// mostSessions is how many sessions share a connection: sshd's MaxSessions is
-// 10 unless somebody changed it. Where it is less, the pool finds out.
+// mostSessions is how many sessions share a connection: the default of sshd's
+// MaxSessions is 10. Where it is less, the pool finds out.
 const mostSessions = 8
 
 // mostLost is how often a connection may break under one command before its
@@ -27,8 +27,8 @@ type Pool struct {
 	Patience time.Duration
 	// Pause is the first pause between tries; it doubles up to 10 s. 0: 500 ms.
 	Pause time.Duration
-	// Slow is told of a machine whose sudo takes seconds, and why as far as that is
-	// known, while it does; nil: nobody. It gets the context of who waits.
+	// Slow is called for a machine whose sudo takes seconds, with the reason as far
+	// as known; nil: nobody. It gets the context of who waits.
 	Slow func(ctx context.Context, host, why string)
 
 	mu       sync.Mutex
@@ -50,8 +50,8 @@ type machineEntry struct {
 }
 
 // Run runs a command on the target. A connection that cannot be had is tried
-// again for as long as the pool has patience. One that breaks while the
-// command runs is, too, if running it twice does no harm (idempotent);
+// again for as long as the pool has patience. If a connection breaks while the
+// command runs, the command is repeated if that does no harm (idempotent);
 // otherwise the *LostError is returned.
 func (p *Pool) Run(ctx context.Context, target Target, cmd func() Command, idempotent bool) (Output, error) {
 	var out Output
@@ -120,7 +120,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 			switch {
 			case lost.Begun && !idempotent:
 				return err
-			case !lost.Begun && tries.lost == 0: // it broke while nobody used it
+			case !lost.Begun && tries.lost == 0: // it broke while it was idle
 				tries.lost++
 				continue
 			}
@@ -149,7 +149,7 @@ type tries struct {
 // see that another has ended.
 const mostBusy = 20
 
-// newTries gives a machine the pool's patience, or one try where somebody else has
+// newTries gives a machine the pool's patience, or one try if another caller has
 // spent that and the machine did not answer.
 func (p *Pool) newTries(e *machineEntry) *tries {
 	t := &tries{entry: e, patience: p.Patience, first: p.Pause}
@@ -163,10 +163,10 @@ func (p *Pool) newTries(e *machineEntry) *tries {
 	return t
 }
 
-// reached begins anew: the machine is there.
+// reached starts the patience again: the machine is there.
 func (t *tries) reached() { t.until, t.pause = time.Now().Add(t.patience), t.first }
 
-// wait waits before the next try, and returns what failed when there is none.
+// wait waits before the next try, and returns the error after the last.
 func (t *tries) wait(ctx context.Context, failed error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -207,8 +207,8 @@ func (t *tries) waitForSession(ctx context.Context, g *gate, failed error) error
 
 var errClosed error = Permanent{errors.New("the connections were closed")}
 
-// key tells machines apart. How a machine is reached belongs to what it is: two
-// users on one machine are two connections.
+// key tells machines apart. The way to a machine belongs to the key: two users
+// on one machine are two connections.
 func (t Target) key() string {
 	key := ""
 	for _, hop := range append(append([]Hop(nil), t.Hops...), t.Hop) {

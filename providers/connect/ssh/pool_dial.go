@@ -17,7 +17,7 @@ func (p *Pool) DialContext(ctx context.Context, target Target, network, address 
 	return conn, err
 }
 
-// Dial connects to the target anew, past the connections that there are, and
+// Dial makes a new connection to the target, although others may exist, and
 // tries once. It answers whether the machine can still be reached. The caller
 // closes the client.
 func (p *Pool) Dial(ctx context.Context, target Target) (*Client, error) {
@@ -25,7 +25,7 @@ func (p *Pool) Dial(ctx context.Context, target Target) (*Client, error) {
 }
 
 // Forget drops the connection to a target, which is known to be of no use: the
-// machine reboots, say. What runs on it is lost; the next use dials anew.
+// machine reboots, say. Running commands are lost; the next use dials anew.
 func (p *Pool) Forget(target Target) {
 	entry, err := p.entry(target)
 	if err != nil {

@@ -27,12 +27,12 @@ type Command struct {
 	// Most bounds standard output, in bytes; 0: 16 MiB. A command that says
 	// more is ended and fails.
 	Most int
-	// Look says that the command changes nothing and starts nothing that goes on
-	// without it, so that it may share a shell with others; see Client.Look.
+	// Look marks a command that changes nothing and leaves nothing running, so
+	// that it may share a shell with others; see Client.Look.
 	Look bool
 
 	onBegin func()            // called when it has begun
-	hear    [2]func(p []byte) // take what comes on the two streams, which is kept nowhere
+	hear    [2]func(p []byte) // receive the two streams, which are not kept
 }
 
 // Output is what a command wrote.
@@ -40,7 +40,7 @@ type Output struct{ Stdout, Stderr []byte }
 
 const (
 	mostOutput = 16 << 20
-	mostStderr = 1 << 20 // of which the end is kept
+	mostStderr = 1 << 20 // the end is kept
 	tailLines  = 20
 )
 
@@ -51,10 +51,10 @@ var (
 )
 
 // Run runs a command to its end. A command that failed is a *CommandError; a
-// connection that broke in the middle is a *LostError. What keeps every command
-// from running, such as sudo or a login shell that refuses, is Permanent.
+// connection that broke in the middle is a *LostError. A failure of every
+// command, such as a sudo or a login shell that refuses, is Permanent.
 func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
-	if ctx.Err() != nil { // what is not wanted any more is not begun
+	if ctx.Err() != nil { // a cancelled command is not begun
 		return Output{}, context.Cause(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -85,8 +85,8 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
 }
 
 // open begins a session, until the connection is over. The library's OpenChannel
-// may wait beyond that, for ever: what is opened between the moment when it lets
-// go of all channels and the one when it closes the connection, nobody ends.
+// may wait beyond that, for ever: a channel that is opened while it closes the
+// connection is never closed.
 func (c *Client) open() (ssh.Channel, <-chan *ssh.Request, error) {
 	type session struct {
 		channel  ssh.Channel
@@ -268,7 +268,7 @@ type source struct {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	select {
-	case <-s.ended: // whatever reading says now, nobody wants it
+	case <-s.ended: // the connection has ended; later read errors do not matter
 		return 0, io.EOF
 	default:
 	}
@@ -278,7 +278,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed says what became of a command that did not succeed.
+// failed returns the error of a command that did not succeed.
 func (r *running) failed(ctx context.Context, feedErr error, whole bool) error {
 	host := r.client.Host
 	switch cause := context.Cause(ctx); {
@@ -317,7 +317,7 @@ func (r *running) commandFailed() error {
 	}
 }
 
-// notBegun says why not even the mark of the beginning arrived.
+// notBegun returns the reason why the mark of the beginning did not arrive.
 func (r *running) notBegun(how string) error {
 	said := strings.TrimSpace(string(r.err.raw()) + "\n" + string(r.out.raw()))
 	text := r.client.credential.redacted(lastLines([]byte(said), 5))
@@ -327,13 +327,13 @@ func (r *running) notBegun(how string) error {
 	}
 	advice := sudoAdvice(text, user)
 	if !r.sudo() || said != "" && advice == "" && !strings.Contains(said, "sudo") {
-		// What stops before sudo names it nowhere.
+		// An error before sudo does not name it.
 		return fmt.Errorf("%s: the login shell of %s runs no commands: it %s; it said:\n%s", r.client.Host, user, how, indent(text))
 	}
 	return fmt.Errorf("%s: %s cannot become root by sudo: it %s; it said:\n%s%s", r.client.Host, user, how, indent(text), advice)
 }
 
-// sudoAdvice says what to do about what sudo said. The texts are sudo's.
+// sudoAdvice returns the remedy for an error of sudo. The texts are sudo's.
 func sudoAdvice(said, user string) string {
 	for _, known := range []struct{ text, advice string }{
 		{"password is required", "set sudo_password, or let " + user + " use sudo without one (NOPASSWD)"},
@@ -359,7 +359,7 @@ func (r *running) shown() string {
 	return line
 }
 
-// lastLines is the end of what was written, as text.
+// lastLines returns the end of an output as text.
 func lastLines(b []byte, n int) string {
 	const longest = 400
 	lines := bytes.Split(bytes.TrimRight(b, "\n"), []byte("\n"))

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// slowSudo is how long sudo may take before somebody is told why.
+// slowSudo is the time of sudo after which the user sees the reason.
 const slowSudo = 3 * time.Second
 
 // whySlow prints the machine's name where its file of hosts does not have it: sudo
 // looks it up whenever it runs, and asks DNS then.
 const whySlow = `h=$(uname -n); awk -v h="$h" '{ sub(/#.*/, ""); for (i = 2; i <= NF; i++) if ($i == h) f = 1 } END { exit !f }' /etc/hosts || printf %s "$h"`
 
-// watch says of a machine where sudo takes long why it does, once for each
-// connection. It returns what ends the watch.
+// watch reports the reason of a slow sudo, once for each connection. It returns
+// what ends the watch.
 func (c *Client) watch(ctx context.Context, tell func(ctx context.Context, host, why string), begun <-chan struct{}) (end func()) {
 	if tell == nil || !c.credential.Sudo {
 		return func() {}

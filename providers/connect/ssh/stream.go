@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// stream collects what a command writes from the mark on; what comes before
-// it, login scripts and sudo have written.
+// stream collects what a command writes from the mark on; everything before it
+// is output of login scripts and sudo.
 type stream struct {
 	mark, prompt             []byte
 	most                     int
 	keepEnd                  bool // of too much, keep the end instead of failing
 	onMark, onPrompt, onOver func()
-	hear                     func(p []byte) // takes what comes, which is kept nowhere; nil: it is kept
+	hear                     func(p []byte) // receives the output, which is then not kept; nil: it is kept
 
 	mu     sync.Mutex
 	marked bool
@@ -22,7 +22,7 @@ type stream struct {
 	buf    []byte
 }
 
-// mostBefore is how much is kept of what comes before the mark.
+// mostBefore is the limit of the output before the mark.
 const mostBefore = 64 << 10
 
 // Write takes down what arrives. It never fails: a command that is not

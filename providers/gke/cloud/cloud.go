@@ -37,9 +37,10 @@ type Settings struct {
 	Transport             string // GRPC or REST
 	EnableServices        bool   // services that are missing are enabled
 	Agent                 string // User-Agent of all calls, such as stoke/1.0
-	// Container, Compute, File and Usage are endpoints: "" for Google's own, else a
-	// URL. A URL with http:// has to lead to this machine; no token is sent there.
-	// Where the first three do, and Usage is "", nobody is asked for services.
+	// Container, Compute, File and Usage are endpoints: "" for the endpoint of
+	// Google, else a URL. A URL with http:// has to lead to this machine; no token
+	// is sent there. If the first three are http:// URLs and Usage is "", stoke
+	// does not check services.
 	Container, Compute, File, Usage string
 }
 
@@ -82,7 +83,7 @@ func plain(endpoint string) (bool, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return false, fmt.Errorf("the endpoint %q is no URL: give one such as https://container.googleapis.com", endpoint)
+		return false, fmt.Errorf("the endpoint %q is not a URL: give one such as https://container.googleapis.com", endpoint)
 	}
 	if u.Scheme == "https" {
 		return false, nil

@@ -86,7 +86,8 @@ func (s Settings) source(ctx context.Context) (source oauth2.TokenSource, what, 
 	}
 	found, err := google.FindDefaultCredentials(ctx, scope)
 	if err != nil {
-		return nil, "", "", errors.New("there are no application default credentials: run `gcloud auth application-default login`, set " + defaultFile + ", or give credentials in the block provider \"gke\"")
+		return nil, "", "", errors.New("application default credentials are missing: run `gcloud auth " +
+			"application-default login`, set " + defaultFile + ", or give credentials in the block provider \"gke\"")
 	}
 	return found.TokenSource, "the application default credentials", quotaProject(found.JSON), nil
 }
@@ -101,7 +102,8 @@ func fromFile(ctx context.Context, name, what string) (source oauth2.TokenSource
 		Type google.CredentialsType `json:"type"`
 	}
 	if json.Unmarshal(text, &head) != nil || head.Type == "" {
-		return nil, "", "", fmt.Errorf("%s are no file of Google's: give the key of a service account, or what `gcloud auth application-default login` wrote", what)
+		return nil, "", "", fmt.Errorf("%s are not in a file from Google: give the key of a service account, or the "+
+			"file that `gcloud auth application-default login` wrote", what)
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, scope)
 	if err != nil {
@@ -119,7 +121,7 @@ func quotaProject(text []byte) string {
 	return file.QuotaProject
 }
 
-// tokenError says why there is no token, and what to do.
+// tokenError is the reason why there is no token, with the remedy.
 func tokenError(what string, err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.ErrorCode == "" { // keys of service accounts leave the answer as it is

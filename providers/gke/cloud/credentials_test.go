@@ -61,7 +61,7 @@ func TestCredentials(t *testing.T) {
 		says                          []string
 	}{
 		{"file, not there", "/nowhere/key.json", "", "No Google credentials", []string{"/nowhere/key.json"}},
-		{"file of something else", empty, "", "No Google credentials", []string{empty, "no file of Google's"}},
+		{"file of something else", empty, "", "No Google credentials", []string{empty, "not in a file from Google"}},
 		{"file, expired", expired, "", "Google credentials have expired", []string{expired, "invalid_grant", "Token has been expired or revoked", "gcloud auth application-default login"}},
 		{"variable, not there", "", "/nowhere/default.json", "No Google credentials", []string{"/nowhere/default.json", "GOOGLE_APPLICATION_CREDENTIALS"}},
 		{"variable, expired", "", expired, "Google credentials have expired", []string{expired, "GOOGLE_APPLICATION_CREDENTIALS"}},

@@ -28,7 +28,7 @@ const (
 	Busy           // too many calls or operations, or the service is away for a moment
 	Quota          // the project may not have so much
 	StockOut       // the zone has none left
-	Ambiguous      // nobody knows whether the call had an effect
+	Ambiguous      // the call may or may not have had an effect
 	Forbidden      // a role is missing
 	Unknown        // the credentials are not taken, or give no token any more
 	Disabled       // the API is not enabled
@@ -83,7 +83,7 @@ func Explain(err error) error {
 	if late := new(lateError); errors.As(err, &late) {
 		return late.explain(err)
 	}
-	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) { // the token had to be asked for anew
+	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) { // renewing the token failed
 		return tokenError("the credentials", err)
 	}
 	e := &Error{Err: err}
@@ -308,11 +308,11 @@ func (e *Error) phrase(message string) {
 	what := map[Kind][2]string{
 		NotFound:  {"Not found", "Look at the name, the place and the project."},
 		Exists:    {"Already exists", "Import it to manage it here."},
-		Conflict:  {"Another operation is under way", "It was waited for, and did not end in time; apply again."},
-		Busy:      {"Too many calls", "Google was asked again, and still refuses; apply again later."},
+		Conflict:  {"Another operation is under way", "Stoke waited for it, and it did not end in time; apply again."},
+		Busy:      {"Too many calls", "Stoke repeated the request, and Google still refuses it; apply again later."},
 		Quota:     {"Quota of the project is exhausted", "Ask for more at https://console.cloud.google.com/iam-admin/quotas, or declare less. No role helps here."},
 		StockOut:  {"The zone has none left", "Name other zones or machine types, declare a fallback or a reservation, or apply again later."},
-		Ambiguous: {"Google did not answer", "Look at the network; apply again, which finds what was begun."},
+		Ambiguous: {"Google did not answer", "Look at the network; apply again: the next apply finds the operation."},
 		Forbidden: {"Permission denied", grant(message)},
 		Unknown:   {"Google does not take the credentials", "Log in again with `gcloud auth application-default login`, or give another key; a clock that is wrong has the same effect."},
 		Disabled:  {"API is not enabled", "Enable it, such as with `gcloud services enable container.googleapis.com compute.googleapis.com file.googleapis.com`, and wait a minute."},

@@ -103,7 +103,8 @@ func (s Settings) Effective(labels, declared map[string]string) map[string]strin
 	return out
 }
 
-// Declared is what of those is no default one of the provider's. It is never nil.
+// Declared returns the labels without the provider's default labels, except
+// defaults that the object declares itself. It is never nil.
 func (s Settings) Declared(labels, declared map[string]string) map[string]string {
 	out := s.Effective(labels, declared)
 	maps.DeleteFunc(out, func(k, _ string) bool {

@@ -14,9 +14,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// RunningError says that an operation goes on after the time limit, after whoever
-// ran the command asked to stop, or unseen, because it may not be looked at. The next
-// apply goes on waiting.
+// RunningError: an operation continues after the time limit, after the user asked to
+// stop, or without a right to read it. The next apply continues to wait.
 type RunningError struct {
 	Operation string
 	Err       error // of the look that failed; nil where time was over
@@ -24,15 +23,16 @@ type RunningError struct {
 
 func (e *RunningError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("the operation %s was begun, and how it stands cannot be seen: %v Apply again to go on waiting", e.Operation, e.Err)
+		return fmt.Sprintf("the operation %s was begun, and its status cannot be read: %v Apply again to continue "+
+			"waiting", e.Operation, e.Err)
 	}
 	return fmt.Sprintf("the operation %s is still running; apply again to go on waiting, or give more time in timeouts", e.Operation)
 }
 
 func (e *RunningError) Unwrap() error { return e.Err }
 
-// Unseen says of something that was begun that it cannot be looked at, which says
-// nothing of what becomes of it; nil stays nil.
+// Unseen is the error of an operation that has begun and cannot be read, so that
+// its result is unknown; nil stays nil.
 func Unseen(name string, err error) error {
 	if running := new(RunningError); err == nil || errors.As(err, &running) {
 		return err
@@ -54,8 +54,8 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 		switch {
 		case ctx.Err() != nil || cut:
 			return &RunningError{Operation: name}
-		case kind == Ambiguous || kind == Busy: // it goes on, whether it can be looked at or not
-			Say(ctx, -1, "%s cannot be looked at: %v; trying again", name, err)
+		case kind == Ambiguous || kind == Busy: // it continues, whether or not stoke can read it
+			Say(ctx, -1, "%s cannot be read: %v; trying again", name, err)
 		case err != nil || done:
 			return err
 		}
@@ -248,8 +248,8 @@ func (c *Cloud) IsHeld(ctx context.Context, target, location string) (bool, erro
 	return len(running) > 0, nil
 }
 
-// WaitCompute waits for an operation of the compute API. One that is DONE may
-// have failed all the same: its errors are looked at, whatever the HTTP status.
+// WaitCompute waits for an operation of the compute API. An operation that is
+// DONE may have failed: its errors are checked, whatever the HTTP status.
 func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what string) error {
 	last := func(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
 	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {

@@ -14,7 +14,7 @@ import (
 // again is how often a call is made that Google is too busy for.
 const again = 8
 
-// Say tells whoever runs the command what is waited for.
+// Say reports to the user which operation stoke waits for.
 func Say(ctx context.Context, percent float64, format string, args ...any) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: percent})
 }
@@ -132,8 +132,8 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 	}
 }
 
-// UnsureError says that nobody knows what became of a call that makes something: it
-// got no answer, and nobody could look.
+// UnsureError: a call that creates something got no answer, and its result could
+// not be read.
 type UnsureError struct{ Err error }
 
 func (e *UnsureError) Error() string { return e.Err.Error() }

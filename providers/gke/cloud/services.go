@@ -132,7 +132,7 @@ func (s *Services) Enable(ctx context.Context, project string, names []string) e
 func (c *Cloud) waitUsage(ctx context.Context, op *serviceusage.Operation, what string) error {
 	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {
 		now := op
-		if !op.Done { // one that has nothing to do is done, and cannot be asked for
+		if !op.Done { // an operation without work is done at once, and has no name to read
 			var err error
 			if now, err = Read(ctx, c, func(ctx context.Context) (*serviceusage.Operation, error) {
 				return c.Usage.Operations.Get(op.Name).Context(ctx).Do()

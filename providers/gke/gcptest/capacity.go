@@ -23,9 +23,10 @@ type Capacity struct {
 	Provisioning string
 }
 
-// SetCapacity says how many more machines of a kind can be had. What nobody has
-// said anything about never runs out, except for reservations, of which there
-// are none. Machines that a pool still lacks appear when there is room for them.
+// SetCapacity sets how many more machines of a kind are available. Kinds that
+// the test did not set are always available, except reservations, of which the
+// double has none. Machines that a pool still lacks appear when there is room
+// for them.
 func (c *Cloud) SetCapacity(of Capacity, free int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

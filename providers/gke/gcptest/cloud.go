@@ -34,8 +34,8 @@ type Options struct {
 	Quota map[string]map[string]float64
 	// Services are the enabled APIs, such as "container.googleapis.com"; all if nil.
 	Services []string
-	// Networks are those of the project beside "default", which has one subnetwork
-	// in every region, as they have.
+	// Networks are the networks of the project in addition to "default". Each has
+	// one subnetwork in every region, like "default".
 	Networks []string
 	// Subnetworks are those with more to say than their name; Region and Network
 	// may be names.

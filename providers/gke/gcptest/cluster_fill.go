@@ -50,8 +50,8 @@ func resolve(version, standard string) (string, error) {
 	return "", invalid("Master version %q is unsupported.", version)
 }
 
-// fillCluster checks a declared cluster and adds what the server adds. Every
-// value here that nobody declared is one that the provider must leave alone.
+// fillCluster checks a declared cluster and adds what the server adds. The
+// provider must not touch the values that this adds.
 func (c *Cloud) fillCluster(k *cluster, p *containerpb.Cluster) error {
 	channel := p.GetReleaseChannel().GetChannel()
 	if p.GetReleaseChannel() == nil {

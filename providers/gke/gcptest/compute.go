@@ -25,11 +25,11 @@ func computeExists(path string) error {
 	return &restError{http.StatusConflict, "alreadyExists", fmt.Sprintf("The resource '%s' already exists", path)}
 }
 
-// busy refuses a call on an object on which an operation is under way: it is not
-// ready, as a network is not that others refer to while it is being made
-// (kubernetes/kubernetes#57413), a subnetwork is not while it is being changed
-// (isSubnetworkUnreadyError of terraform-provider-google), and an address is not
-// that is to be deleted while it is being deleted (opstrace/opstrace#976).
+// busy rejects a call on an object with a running operation. The object is not
+// ready: a network that others refer to during its creation
+// (kubernetes/kubernetes#57413), a subnetwork during a change
+// (isSubnetworkUnreadyError of terraform-provider-google), an address during its
+// deletion (opstrace/opstrace#976).
 func (c *Cloud) busy(path string) error {
 	var err error
 	for _, o := range c.runningOn("compute", path) {

@@ -125,9 +125,9 @@ func (c *Cloud) numbered(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// mayOperate refuses an operation that another one stands in the way of: on a
-// cluster any, on a pool that of the cluster and its own. pool is a path, "" for
-// an operation of the whole cluster.
+// mayOperate rejects an operation while a conflicting one runs: on a cluster
+// any, on a pool an operation of the cluster or of the same pool. pool is a
+// path, "" for an operation of the whole cluster.
 func (c *Cloud) mayOperate(k *cluster, pool string) error {
 	others := c.runningOn("container", k.path)
 	pools := 0

@@ -179,7 +179,7 @@ func (d *document) check(s *schema, value any, where string) error {
 		return nil
 	}
 	wrong := func(want string) error {
-		return badRequest("Invalid value at '%s': %v is no %s.", strings.TrimPrefix(where, "."), value, want)
+		return badRequest("Invalid value at '%s': %v is not a %s.", strings.TrimPrefix(where, "."), value, want)
 	}
 	switch s.Type {
 	case "object":
@@ -228,7 +228,7 @@ func (d *document) checkObject(s *schema, object map[string]any, where string) e
 		case property == nil:
 			property = s.Additional
 		case property.ReadOnly:
-			return badRequest("The field '%s' is output only: the server alone sets it.", strings.TrimPrefix(where+"."+name, "."))
+			return badRequest("The field '%s' is output only: only the server sets it.", strings.TrimPrefix(where+"."+name, "."))
 		}
 		if err := d.check(property, value, where+"."+name); err != nil {
 			return err
@@ -269,7 +269,7 @@ func (d *document) outputOnly(s *schema, value any, where string) error {
 		for name, one := range value {
 			property := s.Properties[name]
 			if property != nil && property.ReadOnly {
-				return badRequest("The field '%s' is output only: the server alone sets it.", strings.TrimPrefix(where+"."+name, "."))
+				return badRequest("The field '%s' is output only: only the server sets it.", strings.TrimPrefix(where+"."+name, "."))
 			}
 			if err := d.outputOnly(property, one, where+"."+name); err != nil {
 				return err

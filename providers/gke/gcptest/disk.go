@@ -219,10 +219,10 @@ func sizeAndSpeed(d *compute.Disk) [3]int64 {
 	return [3]int64{d.SizeGb, d.ProvisionedIops, d.ProvisionedThroughput}
 }
 
-// mayTune refuses a change of size and speed of a Hyperdisk by what they are to be
-// together, and within four hours of the one before: see provisioned_throughput of
-// google_compute_disk in terraform-provider-google. How the real one words that is
-// not known.
+// mayTune rejects a change of size and speed of a Hyperdisk by their planned
+// combination, and within four hours of the last change: see
+// provisioned_throughput of google_compute_disk in terraform-provider-google. How
+// the real one words that is not known.
 func (c *Cloud) mayTune(path string, is, wanted *compute.Disk) error {
 	if sizeAndSpeed(is) == sizeAndSpeed(wanted) {
 		return nil

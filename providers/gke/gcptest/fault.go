@@ -145,8 +145,8 @@ type Event struct {
 	// Call is the mutating call that is about to be committed (Before) or was
 	// committed (After), or the reading one (Polling).
 	Call Call
-	// Started is the mutating call whose operation is asked for (Polling), and
-	// Look says for which time, from 1.
+	// Started is the mutating call of the polled operation (Polling), and Look
+	// counts the polls, from 1.
 	Started Call
 	Look    int
 }

@@ -187,19 +187,19 @@ func TestStrictREST(t *testing.T) {
 		words            string
 	}{
 		{"POST", zone + "/disks", `{"name":"d","sizeGB":"10"}`, 400, `Unknown name \"sizeGB\"`},
-		{"POST", zone + "/disks", `{"name":"d","sizeGb":[1]}`, 400, "is no string"},
+		{"POST", zone + "/disks", `{"name":"d","sizeGb":[1]}`, 400, "is not a string"},
 		{"POST", zone + "/disks", `{"name":"d","status":"READY"}`, 400, "output only"},
 		{"POST", zone + "/disks", `{"name":"d","accessMode":"ALL"}`, 400, "READ_WRITE_MANY"},
 		{"POST", zone + "/disks?requestID=1", `{"name":"d"}`, 400, `Unknown name \"requestID\"`},
 		{"POST", zone + "/disks?requestId=1", `{"name":"d"}`, 400, "Must be a valid UUID"},
-		{"POST", zone + "/disks", `{"name":"d","params":{"resourceManagerTags":{"a":1}}}`, 400, "is no string"},
+		{"POST", zone + "/disks", `{"name":"d","params":{"resourceManagerTags":{"a":1}}}`, 400, "is not a string"},
 		{"PATCH", zone + "/disks", `{}`, 501, "has GET, POST for the path"},
 		{"GET", zone + "/discs", "", 501, "has no path"},
 		{"GET", zone + "/disks/d", "", 404, `The resource 'projects/stoke-test/zones/us-central1-a/disks/d' was not found`},
 		{"GET", "/compute/v1/projects/stoke-test/zones/us-central1-x/disks", "", 404, "was not found"},
 		{"GET", "/compute/v1/projects/other/zones/us-central1-a/disks", "", 403, "projects/other"},
 		{"POST", "/container/v1/" + zoneA + "/clusters", `{"cluster":{"name":"c","initialNodeCount":1,"speed":9}}`, 400, `Unknown name \"speed\" at 'cluster'`},
-		{"POST", "/container/v1/" + zoneA + "/clusters", `{"parent":"x","cluster":{"name":"c","initialNodeCount":1}}`, 400, "is not that of the path"},
+		{"POST", "/container/v1/" + zoneA + "/clusters", `{"parent":"x","cluster":{"name":"c","initialNodeCount":1}}`, 400, "differs from the field of the path"},
 		{"DELETE", "/file/v1/" + zoneA + "/instances/f?forced=true", "", 400, `Unknown name \"forced\"`},
 		{"GET", "/bigquery/v2/projects", "", 501, "there is no service"},
 	}

@@ -12,9 +12,9 @@ import (
 	compute "google.golang.org/api/compute/v1"
 )
 
-// checkFirewall refuses what is no rule. What goes together is in the descriptions
-// of the fields of Firewall in the discovery document of compute v1, and in
-// https://cloud.google.com/firewall/docs/firewalls.
+// checkFirewall rejects an invalid rule. The valid combinations are in the
+// descriptions of the fields of Firewall in the discovery document of compute v1,
+// and in https://cloud.google.com/firewall/docs/firewalls.
 func checkFirewall(f *compute.Firewall) error {
 	tags, accounts := len(f.SourceTags)+len(f.TargetTags), len(f.SourceServiceAccounts)+len(f.TargetServiceAccounts)
 	switch {
@@ -118,7 +118,7 @@ func checkEnds(f *compute.Firewall) error {
 	return nil
 }
 
-// checkRange refuses what is no range, and one that has bits set behind its mask
+// checkRange rejects an invalid range, and a range with bits behind its mask
 // (CartoDB/cartodb#15649, hashicorp/terraform-provider-google#4032).
 func checkRange(field, text string) error {
 	if _, err := netip.ParseAddr(text); err == nil {

@@ -20,8 +20,8 @@ var (
 	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 )
 
-// wrongLabels says what is wrong with labels, in the words of compute v1, where
-// anything is: googleapis/gax-nodejs#1288 (names) and #1375 (values).
+// wrongLabels returns the fault of labels in the words of compute v1, "" if
+// there is none: googleapis/gax-nodejs#1288 (names) and #1375 (values).
 func wrongLabels(labels map[string]string) string {
 	if len(labels) > maxLabels {
 		return fmt.Sprintf("The number of labels %d exceeds the limit of %d labels.", len(labels), maxLabels)

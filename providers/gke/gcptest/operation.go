@@ -24,7 +24,7 @@ type operation struct {
 	need    int // looks that do not see its end; for ever if negative
 	start   time.Time
 	end     time.Time // zero while it runs
-	half    *Fault    // with which it is to end
+	half    *Fault    // the fault that ends it half-way
 	err     error     // a status, with which it ended
 	// finish has the effect that comes with the end, and tells the error that the
 	// operation ends with; half is the error that it must end with, if any.

@@ -21,12 +21,12 @@ type started struct {
 // canonical is how a UUID is written.
 var canonical = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// once begins what a request asks for, or finds what an earlier request with
-// the same id began, whatever has become of that: the answer is the same
-// operation. Ids are UUIDs of any version but the zero one, says the parameter
-// requestId in the discovery document of compute v1. What it does not say is what
-// becomes of an id that comes again with another request; here it is refused,
-// since whoever sends that would take one operation for the other.
+// once begins what a request asks for, or finds what an earlier request with the
+// same id began, whatever has become of that: the answer is the same operation.
+// Ids are UUIDs of any version but the zero one, says the parameter requestId in
+// the discovery document of compute v1. It does not say how an id is answered
+// that is repeated with another request; here it is rejected, since the client
+// would take one operation for the other.
 func (c *Cloud) once(r *request, begin func() (*operation, error)) (any, error) {
 	id := r.Query.Get("requestId")
 	if id != "" {

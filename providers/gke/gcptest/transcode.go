@@ -119,7 +119,7 @@ func (b binding) read(r *request, into proto.Message, groups []string) error {
 	for i, name := range b.fields {
 		f := message.Descriptor().Fields().ByName(protoreflect.Name(name))
 		if had := message.Get(f).String(); had != "" && had != groups[i] {
-			return invalid("Field %q of the body, %q, is not that of the path, %q.", name, had, groups[i])
+			return invalid("Field %q of the body, %q, differs from the field of the path, %q.", name, had, groups[i])
 		}
 		message.Set(f, protoreflect.ValueOfString(groups[i]))
 	}

@@ -36,8 +36,8 @@ func (c *Cluster) Apply(ctx context.Context, u *unstructured.Unstructured, dry, 
 	return r.Patch(ctx, k.Name, types.ApplyPatchType, body, options)
 }
 
-// Delete removes an object, if it is still the one with the UID; "" is any.
-// That there is none is no error. What it owns goes in the background.
+// Delete removes an object, if it is still the one with the UID; "" is any. A
+// missing object is not an error. Its dependents are deleted in the background.
 func (c *Cluster) Delete(ctx context.Context, k object.Key, uid types.UID) error {
 	r, err := c.resource(k, c.served)
 	if errors.As(err, new(*NoKindError)) {

@@ -19,7 +19,7 @@ func Ask(d *connect.Demand, pod *core.Pod) {
 	case len(spec.SchedulingGates) > 0:
 		d.Unclear = "they wait for scheduling gates, which may change them"
 	case spec.NodeName != "":
-		d.Unclear = "they name a node, and no scheduler is asked"
+		d.Unclear = "they name a node, and need no scheduler"
 	}
 	if spec.RuntimeClassName != nil {
 		d.Rewritten = "the runtime class " + *spec.RuntimeClassName

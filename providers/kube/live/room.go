@@ -107,7 +107,7 @@ func Untold(address string, of []connect.Demand, why string) providers.Note {
 		names = append(names, d.Name)
 	}
 	return providers.Note{Address: address, Kind: providers.NoteForecast,
-		Text: fmt.Sprintf("whether a node can take the pods of %s cannot be told: %s", strings.Join(names, ", "), why)}
+		Text: fmt.Sprintf("stoke cannot tell whether a node can take the pods of %s: %s", strings.Join(names, ", "), why)}
 }
 
 // verdict is whether nodes can take the pods of a demand, as far as all that may
@@ -234,10 +234,9 @@ func same(v cty.Value, attribute, want string) (is belongs, told bool) {
 	return not, true
 }
 
-// Brings tells by its kind what an object may do to the nodes of its cluster: add
-// some, as those of Karpenter and the Cluster API do, or give them labels and
-// extended resources, as device plugins, feature discovery and the operators that
-// run them do.
+// Brings reports what an object of a kind may do to the nodes of its cluster: add
+// some, like objects of Karpenter and the Cluster API, or give them labels and
+// extended resources, like device plugins, feature discovery and their operators.
 func Brings(kind string) (nodes, features bool) {
 	switch kind {
 	case "NodePool", "NodeClaim", "Machine", "MachineSet", "MachineDeployment", "MachinePool":

@@ -19,7 +19,7 @@ var Volume = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}
 
 const retain = "Retain"
 
-const otherVolume = "Name one that is there and that no other claim has."
+const otherVolume = "Name an existing one that no other claim has."
 
 // Keep is the annotation of claims whose volumes are to outlive them, however
 // they go.
@@ -32,7 +32,7 @@ var claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvol
 func (c *Cluster) RetainIn(ctx context.Context, namespace string) (kept map[string]string, err error) {
 	found, err := c.Dynamic.Resource(claims).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: Mark})
 	if err != nil {
-		return nil, fmt.Errorf("look for volumes that are to be kept: %w", err)
+		return nil, fmt.Errorf("look for volumes to keep: %w", err)
 	}
 	kept = map[string]string{}
 	for i := range found.Items {
@@ -51,7 +51,7 @@ func (c *Cluster) RetainIn(ctx context.Context, namespace string) (kept map[stri
 	return kept, nil
 }
 
-// VolumeError says why a volume cannot be a claim's, and what to do.
+// VolumeError is the reason why a claim cannot use a volume, with the remedy.
 type VolumeError struct{ Name, Reason, Advice string }
 
 func (e *VolumeError) Error() string { return "the volume " + e.Name + " " + e.Reason }
@@ -84,7 +84,7 @@ func (c *Cluster) Reserve(ctx context.Context, name string, claim object.Key) er
 	}
 	err = c.change(ctx, v, map[string]any{"claimRef": map[string]any{"namespace": claim.Namespace, "name": claim.Name, "uid": nil, "resourceVersion": nil}})
 	if apierrors.IsConflict(err) {
-		return &VolumeError{name, "was changed by somebody else in this moment, perhaps another claim", "Apply again, or name another volume."}
+		return &VolumeError{name, "was changed by another client in this moment, perhaps by a claim", "Apply again, or name another volume."}
 	}
 	return err
 }

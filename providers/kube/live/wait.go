@@ -38,7 +38,7 @@ type Rules struct {
 	Unbound  bool // a claim is ready when it is accepted: its class waits for a pod
 }
 
-// Ready says how an object stands by the rules of kstatus and r.
+// Ready reports the state of an object by the rules of kstatus and r.
 func Ready(u *unstructured.Unstructured, r Rules) (ready, failed bool, reason string) {
 	switch gk := u.GroupVersionKind().GroupKind(); {
 	case r.Unbound && gk == claim.GroupKind():
@@ -132,7 +132,7 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 	}))
 }
 
-// Stands says how an object stands: Ready by the rules that hold for it.
+// Stands reports the state of an object: Ready with the rules of its kind.
 // complete asks for Jobs that have ended well.
 func (c *Cluster) Stands(ctx context.Context, u *unstructured.Unstructured, complete bool) (ready, failed bool, reason string, err error) {
 	unbound, err := c.unbound(ctx, u)

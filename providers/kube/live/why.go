@@ -21,8 +21,8 @@ import (
 // whyTime is how long a look for reasons may take.
 const whyTime = 5 * time.Second
 
-// whyAfter is how long an object is waited for before somebody asks why, and how
-// often after that.
+// whyAfter is the wait for an object before stoke looks for the reason, and the
+// time between later looks.
 const whyAfter = 15 * time.Second
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}

@@ -63,7 +63,8 @@ func ParseKey(text string) (Key, error) {
 			return Key{}, fmt.Errorf("%q has an empty namespace: leave it out where the kind has none", text)
 		}
 	default:
-		return Key{}, fmt.Errorf("%q is no object: want KIND/NAME or GROUP/KIND/NAMESPACE/NAME, such as apps/Deployment/default/web", text)
+		return Key{}, fmt.Errorf("%q is not an object: want KIND/NAME or GROUP/KIND/NAMESPACE/NAME, such as "+
+			"apps/Deployment/default/web", text)
 	}
 	if k.Kind == "" || k.Name == "" || k.Group == "" && isVersion(k.Kind) {
 		return Key{}, fmt.Errorf("%q lacks a kind or a name", text)

@@ -43,8 +43,9 @@ func Parse(text []byte, from string) ([]*unstructured.Unstructured, error) {
 	return all, errors.Join(problems...)
 }
 
-// Origin says where in a manifest the first object is that is meant, in the words
-// of Parse's errors: "web.yaml, document 2 (line 9)"; "" where there is none.
+// Origin returns the place of the first matching object in a manifest, in the
+// form of Parse's errors: "web.yaml, document 2 (line 9)"; "" where there is
+// none.
 func Origin(text []byte, from string, meant func(*unstructured.Unstructured) bool) (found string) {
 	_ = documents(text, from, func(at string, objects []*unstructured.Unstructured, _ error) {
 		if found == "" && slices.ContainsFunc(objects, meant) {
@@ -108,7 +109,7 @@ func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 	}
 	var content map[string]any
 	if err := json.Unmarshal(text, &content); err != nil {
-		return nil, errors.New("it is no object: want apiVersion, kind and metadata")
+		return nil, errors.New("it is not an object: want apiVersion, kind and metadata")
 	}
 	u := &unstructured.Unstructured{Object: content}
 	if items, ok := content["items"].([]any); ok && strings.HasSuffix(u.GetKind(), "List") {
@@ -116,7 +117,7 @@ func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 		for i, item := range items {
 			o, ok := item.(map[string]any)
 			if !ok {
-				return nil, fmt.Errorf("item %d of the %s is no object", i, u.GetKind())
+				return nil, fmt.Errorf("item %d of the %s is not an object", i, u.GetKind())
 			}
 			one := &unstructured.Unstructured{Object: o}
 			if err := check(one); err != nil {
@@ -169,7 +170,7 @@ func check(u *unstructured.Unstructured) error {
 		}
 		m, ok := v.(map[string]any)
 		if !ok {
-			return fmt.Errorf("metadata.%s of the %s is no map", field, u.GetKind())
+			return fmt.Errorf("metadata.%s of the %s is not a map", field, u.GetKind())
 		}
 		for k, v := range m {
 			if _, ok := v.(string); !ok {

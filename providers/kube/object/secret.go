@@ -18,13 +18,13 @@ func IsSecret(u *unstructured.Unstructured) bool {
 	return u.GetAPIVersion() == "v1" && u.GetKind() == "Secret"
 }
 
-// checkSecret says what is wrong with what a Secret holds, as the API server
-// would, without the values.
+// checkSecret reports the faults of a Secret that the API server would report,
+// without the values.
 func checkSecret(secret map[string]any) error {
 	for _, field := range []string{"data", "stringData"} {
 		values, ok := secret[field].(map[string]any)
 		if !ok && secret[field] != nil {
-			return fmt.Errorf("%s of the Secret is no map", field)
+			return fmt.Errorf("%s of the Secret is not a map", field)
 		}
 		for _, k := range slices.Sorted(maps.Keys(values)) {
 			s, ok := values[k].(string)
@@ -32,7 +32,7 @@ func checkSecret(secret map[string]any) error {
 				continue
 			}
 			if !ok {
-				return fmt.Errorf("%s[%q] of the Secret is no text: put it in quotes", field, k)
+				return fmt.Errorf("%s[%q] of the Secret is not a text: put it in quotes", field, k)
 			}
 			if field == "data" {
 				if _, err := base64.StdEncoding.DecodeString(s); err != nil {

@@ -10,10 +10,10 @@ import (
 // container is one container of a pod, and what its lines are said to come from.
 type container struct {
 	name string
-	role string // the pod's, with the container's name where there are several
+	role string // the pod's role, with the container's name if there are several
 }
 
-// containers are those of a pod, the initial ones first.
+// containers returns the containers of a pod, initial ones first.
 func (s *Set) containers(p *core.Pod) []container {
 	var names []string
 	for _, c := range p.Spec.InitContainers {
@@ -43,8 +43,8 @@ type attempt struct {
 	running bool
 }
 
-// attempts are the present one of a container, whose id is "" while it has not
-// begun, and the one before, of which a kubelet keeps the log.
+// attempts returns the present run of a container, whose id is "" before its
+// start, and the one before, whose log the kubelet still has.
 func attempts(p *core.Pod, name string) (present, before attempt) {
 	status := statusOf(p, name)
 	if status == nil {
@@ -59,14 +59,14 @@ func attempts(p *core.Pod, name string) (present, before attempt) {
 		present = attempt{idOf(status.ContainerID, number), true}
 	case status.State.Terminated != nil:
 		present.id = idOf(status.State.Terminated.ContainerID, number)
-	default: // it waits to be started again: its log is that of the last life
+	default: // it waits for a restart: its log is from the last run
 		present.id, before.id = before.id, ""
 	}
 	return present, before
 }
 
-// idOf is the id of a container in its runtime; where there is none, how often
-// it has been started does as well.
+// idOf is the id of a container in its runtime; without one, the number of its
+// starts is as good.
 func idOf(id string, number int) string {
 	if id == "" {
 		return strconv.Itoa(number)
@@ -83,12 +83,12 @@ func statusOf(p *core.Pod, name string) *core.ContainerStatus {
 	return nil
 }
 
-// over tells that a pod's containers will not be started again.
+// over reports whether a pod's containers will not be started again.
 func over(p *core.Pod) bool {
 	return p.Status.Phase == core.PodSucceeded || p.Status.Phase == core.PodFailed
 }
 
-// waiting says why a container has no log yet.
+// waiting returns the reason why a container has no log yet.
 func waiting(p *core.Pod) string {
 	if why := reason(p); why != "" {
 		return phase(p) + ": " + why

@@ -23,8 +23,8 @@ type chosen struct {
 	others bool // the role would have fitted others as well
 }
 
-// choose finds a container of a role that runs: in a pod that is ready, if one
-// is, and the one that has been there for the longest.
+// choose finds a running container of a role: in a ready pod if possible, and
+// the oldest one.
 func (s *Set) choose(ctx context.Context, role string) (*chosen, error) {
 	f, err := s.find(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Set) choose(ctx context.Context, role string) (*chosen, error) {
 	return &first.chosen, nil
 }
 
-// oneOf is the container that is meant of several in one pod: the one that its
-// annotation names, else the first one that runs, those that only help last.
+// oneOf chooses a container of a pod: the container that its annotation names,
+// else the first running one, with sidecars last.
 func oneOf(p *core.Pod, names []container) (container, bool) {
 	runs := func(c container) bool {
 		present, _ := attempts(p, c.name)
@@ -89,17 +89,18 @@ func oneOf(p *core.Pod, names []container) (container, bool) {
 	return container{}, false
 }
 
-// noneRuns says why there is no container to choose.
+// noneRuns returns the reason why no container can be chosen.
 func (s *Set) noneRuns(f *found, role string, fit []*core.Pod) error {
 	switch {
 	case len(f.pods) == 0:
-		return &providers.RunError{Summary: "Nothing runs there", Detail: strings.ToUpper(nobody(f)[:1]) + nobody(f)[1:] + "."}
+		why := explainNoPods(f)
+		return &providers.RunError{Summary: "Nothing runs there", Detail: strings.ToUpper(why[:1]) + why[1:] + "."}
 	case len(fit) == 0:
 		var names []string
 		for _, p := range f.pods[:min(most, len(f.pods))] {
 			names = append(names, s.role(p))
 		}
-		return &providers.RunError{Summary: noSuchRole, Detail: fmt.Sprintf("There is no pod or container %q. There are %s; \"stoke status\" lists all.", role, strings.Join(names, ", "))}
+		return &providers.RunError{Summary: noSuchRole, Detail: fmt.Sprintf("Pod or container %q does not exist. There are %s; \"stoke status\" lists all.", role, strings.Join(names, ", "))}
 	}
 	var why []string
 	for _, p := range fit[:min(most, len(fit))] {

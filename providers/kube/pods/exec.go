@@ -17,7 +17,7 @@ import (
 )
 
 // Exec runs a command in a container: of the pod, or "pod/container", or object
-// that role names, or of any. Its exit code is the command's.
+// that role names, or of any. It returns the command's exit code.
 func (s *Set) Exec(ctx context.Context, role string, command []string, streams providers.RunStreams) (int, error) {
 	in, err := s.choose(ctx, role)
 	if err != nil {
@@ -57,14 +57,14 @@ func (s *Set) Exec(ctx context.Context, role string, command []string, streams p
 	return 0, refused("run commands", in, err)
 }
 
-// url is that of a subresource of a pod.
+// url returns the URL of a subresource of a pod.
 func (s *Set) url(p *core.Pod, subresource string, query url.Values) *url.URL {
 	u := s.Client.REST().Get().AbsPath("/api/v1/namespaces", p.Namespace, "pods", p.Name, subresource).URL()
 	u.RawQuery = query.Encode()
 	return u
 }
 
-// refused says what a server answered in place of opening a stream.
+// refused is the error for a server that did not open a stream.
 func refused(what string, in *chosen, err error) error {
 	cause := kubernetes.Refusal(err)
 	if apierrors.IsForbidden(cause) {
@@ -73,13 +73,13 @@ func refused(what string, in *chosen, err error) error {
 	return fmt.Errorf("%s: %w", in.role, cause)
 }
 
-// sizes hands out those of a terminal.
+// sizes provides the sizes of a terminal.
 type sizes struct {
 	ctx context.Context
 	of  <-chan providers.RunSize
 }
 
-// Next waits for another size; nil is that there will be none.
+// Next waits for another size; nil means that no other will follow.
 func (s *sizes) Next() *remotecommand.TerminalSize {
 	select {
 	case size, ok := <-s.of:

@@ -21,14 +21,14 @@ import (
 const (
 	page     = 500 // objects that a list asks for at a time
 	together = 16  // requests at a time
-	// few is how many objects of one namespace are asked for their pods one by one;
-	// for more, one list of all pods of the namespace is cheaper.
+	// few is the limit for listing the pods of each object separately; for more,
+	// one list of all pods of the namespace is cheaper.
 	few = 8
 )
 
 var podResource = resource(schema.GroupKind{Kind: barePod})
 
-// found is what there is of a set.
+// found has the objects and pods of a set.
 type found struct {
 	roots []*root
 	pods  []*core.Pod // by namespace and name
@@ -111,7 +111,7 @@ func selectorOf(u *unstructured.Unstructured) string {
 	return selector.String()
 }
 
-// findBetween finds what lies between objects and their pods.
+// findBetween finds the objects between the set's objects and their pods.
 func (s *Set) findBetween(ctx context.Context, f *found) error {
 	for _, between := range []struct {
 		above string
@@ -178,7 +178,7 @@ func (f *found) owner(o metav1.Object) *root {
 // listOf is what one list asks for.
 type listOf struct{ namespace, selector string }
 
-// lists are those that have everything of the roots of some kinds.
+// lists returns the lists that together have all objects of some roots.
 func (f *found) lists(of func(*root) bool) (all []listOf) {
 	var namespaces []string
 	by := make(map[string][]string) // selectors by namespace
@@ -204,8 +204,8 @@ func (f *found) lists(of func(*root) bool) (all []listOf) {
 	return all
 }
 
-// list reads a list in pages. One that has become too old between two pages is
-// begun again, and asked for as a whole.
+// list reads a list in pages. If it expires between two pages, it is read
+// again, as a whole.
 func (s *Set) list(ctx context.Context, r schema.GroupVersionResource, of listOf, each func(*unstructured.Unstructured)) error {
 	var all []unstructured.Unstructured
 	o := metav1.ListOptions{LabelSelector: of.selector, Limit: page}
@@ -229,8 +229,8 @@ func (s *Set) list(ctx context.Context, r schema.GroupVersionResource, of listOf
 	return nil
 }
 
-// pod reads a pod anew; nil where it is not there any more, or another one of
-// its name is.
+// pod reads a pod anew; nil if it no longer exists, or was replaced by another
+// one of its name.
 func (s *Set) pod(ctx context.Context, p *core.Pod) (*core.Pod, error) {
 	u, err := s.Client.Dynamic.Resource(podResource).Namespace(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
 	switch {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	firstPause = 500 * time.Millisecond // before a log that broke off is asked for again, doubled each time
+	firstPause = 500 * time.Millisecond // before a broken log is requested again, doubled each time
 	lastPause  = 10 * time.Second
 	// lookAgain is how often the objects are read once all of their pods have ended.
 	lookAgain = 2 * time.Second
 )
 
-// errOver ends following: nothing will be said any more.
+// errOver ends following: there will be no more lines.
 var errOver = errors.New("all has ended")
 
 // follower reads the logs of pods that come and go.
@@ -45,7 +45,7 @@ type mark struct {
 	whole bool // it has ended, and all of it was read
 }
 
-// follow goes on from where the logs were read to.
+// follow continues from the cursors.
 func (l *logs) follow(ctx context.Context, f *found, sources []source, cursors []cursor) error {
 	group, ctx := errgroup.WithContext(ctx)
 	fl := &follower{
@@ -80,7 +80,7 @@ func (l *logs) follow(ctx context.Context, f *found, sources []source, cursors [
 	return nil
 }
 
-// put takes in a pod as it is now; one that is new gets readers.
+// put takes in a pod as it is now; a new pod gets readers.
 func (fl *follower) put(ctx context.Context, p *core.Pod, marks map[string]mark) {
 	fl.state.Lock()
 	defer fl.state.Unlock()
@@ -104,7 +104,7 @@ func (fl *follower) put(ctx context.Context, p *core.Pod, marks map[string]mark)
 	}
 }
 
-// older tells that a pod is as it was before another sight of it.
+// older reports whether a pod has an earlier state than another read of it.
 func older(p, than *core.Pod) bool {
 	a, err := strconv.ParseUint(p.ResourceVersion, 10, 64)
 	b, err2 := strconv.ParseUint(than.ResourceVersion, 10, 64)
@@ -133,8 +133,8 @@ func (fl *follower) left() {
 	fl.readers--
 }
 
-// pod is a pod as it is now, nil for one that has gone, and what is closed when
-// some pod is another way.
+// pod returns a pod as it is now, nil after its end, and a channel that is
+// closed when some pod changes.
 func (fl *follower) pod(uid types.UID) (*core.Pod, <-chan struct{}) {
 	fl.state.Lock()
 	defer fl.state.Unlock()
@@ -152,7 +152,7 @@ func (fl *follower) container(ctx context.Context, uid types.UID, c container, a
 		}
 		present, before := attempts(p, c.name)
 		if at.id != "" && at.id != present.id {
-			if !at.whole && before.id == at.id { // what it said last, while nobody listened
+			if !at.whole && before.id == at.id { // its last lines, from the time without a reader
 				_ = fl.s.read(ctx, source{p, c, true}, false, true, &at.cursor, fl.say) // it may be gone
 			}
 			at = mark{}
@@ -249,8 +249,8 @@ func (fl *follower) untilOver(ctx context.Context) error {
 	}
 }
 
-// allOver tells that no object of the set will have another pod, and that those
-// there are were read. Pods that nobody has seen yet get readers.
+// allOver reports whether no object of the set will have another pod, and the
+// logs of all pods were read. New pods get readers.
 func (fl *follower) allOver(ctx context.Context, f *found) bool {
 	over := true
 	for _, p := range f.pods {

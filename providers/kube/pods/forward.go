@@ -20,8 +20,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// loopback is where ports are had. With "localhost" client-go is content with one
-// of two addresses, and the other one may be another program's.
+// loopback is where ports are had. With "localhost" client-go accepts one of two
+// addresses, and the other one may belong to another program.
 const loopback = "127.0.0.1"
 
 // Forward listens on 127.0.0.1 and passes connections on to a pod. A connection to the pod that is lost is made again;
@@ -57,7 +57,7 @@ func (s *Set) Forward(ctx context.Context, role string, ports []providers.RunPor
 	}
 }
 
-// errLost says that the connection to a pod has ended.
+// errLost: the connection to a pod has ended.
 var errLost = errors.New("the connection to the pod is lost")
 
 // forwarding is one call of Forward.
@@ -67,7 +67,7 @@ type forwarding struct {
 	providers.RunForward
 
 	mu   sync.Mutex // guards the calls
-	last string     // the pod that was told as ready
+	last string     // the pod that was last reported as ready
 }
 
 func (f *forwarding) trouble(text string) {
@@ -145,13 +145,13 @@ func (f *forwarding) broken(to *chosen, ports []providers.RunPort, err error) er
 	return refused("forward ports", to, err)
 }
 
-// occupied says that ports of this machine cannot be had.
+// occupied is the error for ports of this machine that are in use.
 func occupied(said string) error {
 	return &providers.RunError{Summary: "Local port cannot be used", Detail: strings.Join(strings.Fields(said), " ") + ". Give another one before the colon, or none for any that is free: \":80\"."}
 }
 
-// logging is a context whose logger hears what goes wrong with a connection
-// through the forwarded ports; client-go tells it in no other way.
+// logging returns a context with a logger for faults of connections through the
+// forwarded ports; client-go tells it in no other way.
 func (f *forwarding) logging(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.New(&troubles{f}))
 }
@@ -186,7 +186,7 @@ func portOf(p *core.Pod, given string) (int32, error) {
 			}
 		}
 	}
-	detail := fmt.Sprintf("%q is no number from 1 to 65535, and pod %s has no port of that name.", given, p.Name)
+	detail := fmt.Sprintf("%q is not a number from 1 to 65535, and pod %s has no port of that name.", given, p.Name)
 	if len(names) > 0 {
 		detail += " Its ports are " + strings.Join(names, ", ") + "."
 	}

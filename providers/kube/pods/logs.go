@@ -18,11 +18,10 @@ import (
 // containers come in the order of time.
 const atOnce = 64
 
-// Logs hands out what the pods' containers have said, in the order of time, and
-// with o.Follow what they go on to say, those of pods that come later among
-// them. Following ends when all of the objects are Jobs and pods that have
-// ended. o.Role is a pod's, one container's of it ("web-1/main"), or an object's
-// ("web", "Deployment/web").
+// Logs calls line for the lines of all containers, in the order of time, and
+// with o.Follow for new lines, also of later pods. Following ends when all of
+// the objects are Jobs and pods that have ended. o.Role names a pod, one of its
+// containers ("web-1/main"), or an object ("web", "Deployment/web").
 func (s *Set) Logs(ctx context.Context, o providers.RunLogs, line func(providers.RunLine) error) error {
 	if o.Stream != "" {
 		return &providers.RunError{Summary: "Streams of pods are one", Detail: "A cluster keeps what a container writes to stdout and to stderr in one log. Leave -stream out."}
@@ -34,7 +33,7 @@ func (s *Set) Logs(ctx context.Context, o providers.RunLogs, line func(providers
 	l := &logs{s: s, o: o, line: line, told: make(map[string]string)}
 	sources := l.sources(f)
 	if len(f.pods) == 0 {
-		l.wait("", nobody(f))
+		l.wait("", explainNoPods(f))
 	}
 	cursors := make([]cursor, len(sources))
 	for begin := 0; begin < len(sources); begin += atOnce {
@@ -49,8 +48,8 @@ func (s *Set) Logs(ctx context.Context, o providers.RunLogs, line func(providers
 	return stopped(ctx, l.follow(ctx, f, sources, cursors))
 }
 
-// stopped makes nothing of an error that comes of ctx being done: then nobody
-// wants more.
+// stopped drops an error that follows from the end of ctx: the caller has
+// stopped.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -58,8 +57,8 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// nobody says why there are no pods.
-func nobody(f *found) string {
+// explainNoPods returns the reason why a role has no pods.
+func explainNoPods(f *found) string {
 	for _, r := range f.roots {
 		if said := condition(r.u); said != "" {
 			return "there are no pods: " + said
@@ -75,7 +74,7 @@ type logs struct {
 
 	mu   sync.Mutex // guards what follows, and calls of both callbacks
 	line func(providers.RunLine) error
-	told map[string]string // what roles wait for, as it was told last
+	told map[string]string // reasons of waiting roles, as last reported
 }
 
 // say hands a line out.
@@ -88,10 +87,10 @@ func (l *logs) say(line providers.RunLine) error {
 	return nil
 }
 
-// errUnwanted says that who is handed the lines does not want more.
+// errUnwanted: the receiver of the lines does not want more.
 var errUnwanted = errors.New("lines cannot be handed out")
 
-// wait tells why a role has no log yet, once for each reason.
+// wait reports why a role has no log yet, once for each reason.
 func (l *logs) wait(role, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +124,7 @@ func (l *logs) sources(f *found) (all []source) {
 	return all
 }
 
-// wants tells whether a container is meant by a role. "" is all.
+// wants reports whether a role includes a container. "" is all.
 func wants(role string, f *found, p *core.Pod, c container) bool {
 	pod, _, several := strings.Cut(c.role, "/")
 	if role == "" || role == c.role || role == pod || !several && role == c.role+"/"+c.name {
@@ -195,7 +194,7 @@ func (h *head) next() error {
 	if h.line, h.there = <-h.lines; !h.there {
 		return unreadable(h.source, <-h.ended)
 	}
-	if h.line.Time.IsZero() { // it goes with the line before it
+	if h.line.Time.IsZero() { // it belongs to the line before it
 		h.line.Time = before
 	}
 	return nil

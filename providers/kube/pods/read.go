@@ -20,11 +20,12 @@ const longest = 1 << 20
 type source struct {
 	pod *core.Pod
 	container
-	previous bool // it is that of the life before the present one
+	previous bool // it is the log of the run before the present one
 }
 
 // cursor is how far a log was read. Lines carry the time at which they were
-// written, in nanoseconds; the API server is asked for those since a second.
+// written, in nanoseconds; requests to the API server are for lines since a
+// second.
 type cursor struct {
 	last time.Time
 	same int // lines of that very time
@@ -64,7 +65,7 @@ func (s *Set) read(ctx context.Context, of source, follow, whole bool, from *cur
 			at, said := stamped(text)
 			switch {
 			case !at.IsZero() && at.Before(since):
-				// The API server knows seconds alone: this one was handed out before.
+				// The API server only knows seconds: this line was returned before.
 			case !at.IsZero() && at.Equal(since) && skip > 0:
 				skip--
 			default:
@@ -94,8 +95,8 @@ func (c *cursor) pass(at time.Time) {
 	}
 }
 
-// oneLine reads a line without its end. ended tells that there was one, or that
-// the line was cut for its length; else there is an error.
+// oneLine reads a line without its end. ended reports that the line has an end,
+// or was cut for its length; else there is an error.
 func oneLine(in *bufio.Reader) (text string, ended bool, err error) {
 	var b strings.Builder
 	for {

@@ -17,8 +17,8 @@ const (
 	completed = "Completed"
 )
 
-// reason says what a pod waits for, or why it is not as it should be; "" where
-// there is nothing to say.
+// reason returns why a pod waits, or what is wrong with it; "" where there is
+// nothing to say.
 func reason(p *core.Pod) string {
 	if p.Status.Reason != "" && p.Status.Phase != core.PodRunning { // evicted, past its deadline, on a lost node
 		return sentence(p.Status.Reason, p.Status.Message)
@@ -48,7 +48,7 @@ func reason(p *core.Pod) string {
 	return ""
 }
 
-// sentence is a reason in one word and what is said about it.
+// sentence joins a reason in one word with its message.
 func sentence(word, message string) string {
 	if message == "" {
 		return word
@@ -56,7 +56,7 @@ func sentence(word, message string) string {
 	return word + ": " + message
 }
 
-// waits says why a container does not start.
+// waits returns the reason why a container does not start.
 func waits(c core.ContainerStatus) string {
 	w := c.State.Waiting
 	if w == nil || w.Reason == "" || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing" {
@@ -73,7 +73,7 @@ func waits(c core.ContainerStatus) string {
 	return sentence(w.Reason+" of container "+c.Name, w.Message)
 }
 
-// ended says how a container ended badly that is not started again.
+// ended describes the failure of a container that is not started again.
 func ended(c core.ContainerStatus) string {
 	t := c.State.Terminated
 	if t == nil || t.Reason == completed || t.ExitCode == 0 && t.Reason == "" {
@@ -82,7 +82,7 @@ func ended(c core.ContainerStatus) string {
 	return fmt.Sprintf("container %s ended with %s", c.Name, ending(t))
 }
 
-// restarted says why a container that runs had to be started again.
+// restarted returns the reason why a running container was restarted.
 func restarted(c core.ContainerStatus) string {
 	t := c.LastTerminationState.Terminated
 	if t == nil || c.RestartCount == 0 || t.Reason == completed {

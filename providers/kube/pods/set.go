@@ -22,7 +22,8 @@ func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Na
 // Set is the pods of some objects.
 type Set struct {
 	Client *kubernetes.Client
-	// Objects are those whose pods are meant. Kinds without pods are left out.
+	// Objects are the objects whose pods belong to the set. Kinds without pods are
+	// left out.
 	Objects []Object
 	// Role is what a pod is called; nil is its name. Pods that take each other's
 	// place may have one role.
@@ -52,7 +53,7 @@ const (
 	barePod     = "Pod"
 )
 
-// Has tells whether objects of a kind have pods.
+// Has reports whether objects of a kind have pods.
 func Has(k schema.GroupKind) bool {
 	switch k.Group {
 	case apps:

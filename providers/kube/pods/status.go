@@ -15,8 +15,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Phases in words, of pods and of sets: those that matter most first. A set is
-// in the first one that one of its objects is in.
+// Phases in words, of pods and of sets, the most important first. A set is in
+// the first phase of any of its objects.
 const (
 	Failed    = "failed"
 	Crashing  = "crashing" // containers end and are started again, with pauses
@@ -41,8 +41,8 @@ func (s *Set) Metrics(context.Context, bool, func(providers.RunEvent) error) err
 	return errors.New(`pods have no metrics of their own; "stoke status" and "stoke logs" tell how they are`)
 }
 
-// Status says how the objects and their pods stand: ErrNoRun where none of the
-// objects is there.
+// Status returns the state of the objects and their pods: ErrNoRun if none of
+// the objects exists.
 func (s *Set) Status(ctx context.Context) (providers.RunStatus, error) {
 	f, err := s.find(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Set) Status(ctx context.Context) (providers.RunStatus, error) {
 	return is, nil
 }
 
-// roleOf is how one pod stands.
+// roleOf returns the state of one pod.
 func (s *Set) roleOf(ctx context.Context, p *core.Pod, c *claims) providers.RunRole {
 	r := providers.RunRole{Name: s.role(p), Phase: phase(p), Since: p.CreationTimestamp.Time, Node: p.Spec.NodeName, Reason: reason(p)}
 	ready := 0
@@ -144,7 +144,7 @@ func isReady(p *core.Pod) bool {
 	return false
 }
 
-// standing is how an object stands.
+// standing is the state of an object.
 type standing struct {
 	phase         string
 	wanted, ready int
@@ -152,7 +152,7 @@ type standing struct {
 	ended         time.Time
 }
 
-// stands tells that of a root, by what its controller says and how its pods are.
+// stands returns the state of a root, from its controller's status and its pods.
 func (f *found) stands(r *root) standing {
 	is := standing{message: condition(r.u)}
 	worst := len(byWeight)

@@ -21,7 +21,7 @@ type watched struct {
 	name string
 }
 
-// watch hears of pods until ctx is done. It fails only where that is forbidden:
+// watch watches pods until ctx is done. It fails only where that is forbidden:
 // otherwise it is begun again.
 func (fl *follower) watch(ctx context.Context, of watched) error {
 	inner, stop := context.WithCancelCause(ctx)
@@ -70,14 +70,14 @@ func (fl *follower) heard(ctx context.Context, kind watch.EventType, u *unstruct
 	return nil
 }
 
-// passing tells that an error may be another one when the API server is asked
-// again.
+// passing reports whether a repeated request to the API server may succeed.
 func passing(err error) bool {
 	return err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)
 }
 
-// ours tells whether a pod is the set's. Where its controller was never seen,
-// the objects are read again: a rollout makes a ReplicaSet, a CronJob a Job.
+// ours reports whether a pod belongs to the set. Where its controller was never
+// seen, the objects are read again: a rollout makes a ReplicaSet, a CronJob a
+// Job.
 func (fl *follower) ours(ctx context.Context, u *unstructured.Unstructured) (bool, error) {
 	uid := u.GetUID()
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {
@@ -106,8 +106,7 @@ func (fl *follower) ours(ctx context.Context, u *unstructured.Unstructured) (boo
 	return false, nil
 }
 
-// learn takes in what the objects own now. What they owned before is still
-// theirs.
+// learn takes in what the objects own now. Former pods of the set still count.
 func (fl *follower) learn(f *found) {
 	fl.state.Lock()
 	defer fl.state.Unlock()

@@ -46,7 +46,7 @@ type check struct {
 	err      error
 }
 
-// at is a path: names of fields, and what comes in brackets.
+// at is a path: names of fields, and indexes or keys in brackets.
 type at []string
 
 func (p at) field(name string) at {

@@ -122,7 +122,7 @@ func TestFindings(t *testing.T) {
 		{pod("{name: a, env: [{name: X, value: 1}]}"), []string{"spec.containers[0].env[0].value is a whole number, and has to be a text"}},
 		{pod("{name: a, tty: \"true\"}"), []string{"spec.containers[0].tty is a text, and has to be true or false"}},
 		{pod("{name: a, command: sleep}"), []string{"spec.containers[0].command is a text, and has to be a list"}},
-		{pod("{name: a, resources: {limits: {memory: 1 Gi}}}"), []string{`spec.containers[0].resources.limits["memory"] is no quantity such as 500m, 2 or 16Gi`}},
+		{pod("{name: a, resources: {limits: {memory: 1 Gi}}}"), []string{`spec.containers[0].resources.limits["memory"] is not a quantity such as 500m, 2 or 16Gi`}},
 		{pod("{name: a, resources: {limits: {memory: true}}}"), []string{`spec.containers[0].resources.limits["memory"] is true or false, and has to be a quantity such as 500m, 2 or 16Gi`}},
 		{pod("{name: a, livenessProbe: {httpGet: {port: [80]}}}"), []string{"spec.containers[0].livenessProbe.httpGet.port is a list, and has to be a text or a whole number"}},
 		{"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {}}", []string{"spec.containers lacks, and has to be there"}},

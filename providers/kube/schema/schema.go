@@ -87,7 +87,7 @@ func (l *Library) Minor(version string) (*Minor, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the schemas of Kubernetes %s are not known here, only those of %s", version, strings.Join(known, ", "))
+		return nil, fmt.Errorf("stoke has no schemas of Kubernetes %s, only of %s", version, strings.Join(known, ", "))
 	}
 	m, err := read(text)
 	if err != nil {

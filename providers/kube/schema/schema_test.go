@@ -131,7 +131,7 @@ func TestUnknownMinor(t *testing.T) {
 	var library Library
 	for _, version := range []string{"1.34", "v1.38.0", "", "latest", "../1.36"} {
 		_, err := library.Minor(version)
-		if err == nil || !strings.Contains(err.Error(), "only those of 1.35, 1.36, 1.37") {
+		if err == nil || !strings.Contains(err.Error(), "only of 1.35, 1.36, 1.37") {
 			t.Errorf("%q: got %v", version, err)
 		}
 	}

@@ -81,8 +81,9 @@ func (c *check) scalar(p at, v any, s *spec.Schema) {
 	}
 }
 
-// written says what is wrong with how a text is written; "" where nothing is.
-// CRDs may name any format; those that an API server does not know mean nothing.
+// written returns the fault of a text that does not have its format; "" where
+// nothing is. CRDs may name any format; formats that an API server does not
+// know mean nothing.
 func written(v, format string, custom bool) string {
 	switch format {
 	case "byte":
@@ -91,11 +92,11 @@ func written(v, format string, custom bool) string {
 		}
 	case "date-time":
 		if _, err := time.Parse(time.RFC3339, v); err != nil && (v != "" || custom) {
-			return "is no time such as 2026-01-02T15:04:05Z"
+			return "is not a time such as 2026-01-02T15:04:05Z"
 		}
 	case "date":
 		if _, err := time.Parse(time.DateOnly, v); err != nil && custom {
-			return "is no date such as 2026-01-02"
+			return "is not a date such as 2026-01-02"
 		}
 	}
 	return ""
@@ -107,7 +108,7 @@ func (c *check) quantity(p at, v any) {
 	case nil, int64, float64:
 	case string:
 		if _, err := resource.ParseQuantity(strings.TrimSpace(v)); err != nil {
-			c.say(p, "is no quantity such as 500m, 2 or 16Gi")
+			c.say(p, "is not a quantity such as 500m, 2 or 16Gi")
 		}
 	default:
 		c.say(p, "is %s, and has to be a quantity such as 500m, 2 or 16Gi", article(kindOf(v)))

@@ -155,8 +155,8 @@ func stands(u *unstructured.Unstructured) string {
 	return why
 }
 
-// waitsForNodes tells whether a Deployment has all of its pods, as it now wants them,
-// and those that are not ready are those that no node takes.
+// waitsForNodes reports whether a Deployment has all pods of its present template,
+// and those that are not ready cannot be scheduled.
 func waitsForNodes(ctx context.Context, c *live.Cluster, u *unstructured.Unstructured) (bool, error) {
 	var d apps.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
@@ -177,9 +177,9 @@ func waitsForNodes(ctx context.Context, c *live.Cluster, u *unstructured.Unstruc
 	return len(found) >= int(d.Status.Replicas), nil
 }
 
-// waitsForDead tells whether a DaemonSet has its pods everywhere, as it now wants
-// them, and those that are not ready are on nodes whose kubelets no longer report:
-// their machines are off, and their pods may never be ready.
+// waitsForDead reports whether a DaemonSet has all pods of its present template,
+// and those that are not ready are on nodes whose kubelets no longer report: their
+// machines are off, and their pods may never be ready.
 func waitsForDead(ctx context.Context, c *live.Cluster, u *unstructured.Unstructured) (bool, error) {
 	var d apps.DaemonSet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {

@@ -31,8 +31,8 @@ type Spec struct {
 	Owner string
 	// Pods are the networks of pods, which flannel parts among nodes.
 	Pods []string
-	// Flannel says that the network is flannel's. FlannelImage and
-	// FlannelPluginImage stand in for its images.
+	// Flannel selects flannel as the network. FlannelImage and FlannelPluginImage
+	// stand in for its images.
 	Flannel                          bool
 	FlannelImage, FlannelPluginImage string
 	// Manifest is of another network, with From for messages.
@@ -43,7 +43,7 @@ type Spec struct {
 	GPUPluginImage string
 }
 
-// Objects are those of the Spec, in the order in which they are made.
+// Objects returns the objects of the Spec in the order of their creation.
 func (s Spec) Objects() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	if s.Flannel {
@@ -176,7 +176,8 @@ const cniConfig = `{
 `
 
 // gpuPlugin is NVIDIA's device plugin. It finds the GPUs in a container of the
-// runtime nvidia, which metal_gpu_driver sets up beside containerd's own.
+// runtime nvidia, which metal_gpu_driver sets up as an additional runtime of
+// containerd.
 func (s Spec) gpuPlugin() []*unstructured.Unstructured {
 	const name = "nvidia-device-plugin-daemonset"
 	labels := map[string]any{"name": "nvidia-device-plugin-ds"}

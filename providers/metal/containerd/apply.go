@@ -21,7 +21,8 @@ const (
 
 type serviceWas struct{ Enabled, Active bool }
 
-// candidateFile is where a configuration is tried before it is anybody's.
+// candidateFile is where a new configuration is tested before containerd gets
+// it.
 const candidateFile = "/etc/containerd/config.toml.stoke-new"
 
 // takeConfig has containerd read the candidate $1, which replaces $2 only if it
@@ -37,8 +38,8 @@ fi
 : >/run/stoke-containerd-restart
 mv -f -- "$1" "$2"`
 
-// restart has the service run with what there is by now, and says why it does
-// not stay. $1 = reload makes systemd read its units first, $2 = restart or
+// restart makes the service use the present files, and reports why it does not
+// stay up. $1 = reload makes systemd read its units first, $2 = restart or
 // start.
 const restart = `# restart containerd
 set -e

@@ -43,7 +43,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.sum.Write(p[:n])
 	if err == io.EOF && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
-		return n, ssh.Permanent{Err: errors.New("the archive is another than the one that was planned: plan again")}
+		return n, ssh.Permanent{Err: errors.New("the archive differs from the planned one: plan again")}
 	}
 	return n, err
 }

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Lost are the lines of a configuration of somebody else that is to be replaced, as
-// far as the new one does not have them: what they set is not set any more. Nothing
-// is lost of a configuration that is stoke's own. A containerd that is to come
-// may have either form of it.
+// Lost returns the lines of a foreign configuration that the new one lacks: their
+// settings no longer apply. A configuration written by stoke loses nothing. A
+// containerd that is not installed yet may use either form of the configuration.
 func Lost(want Spec, have Facts) []string {
 	versions := []string{have.Version}
 	if have.Version == "" {

@@ -16,16 +16,15 @@ type Facts struct {
 	Version string // such as 1.6.20; "" when it is not installed
 	Active  bool
 	Enabled bool
-	// Stale says that the service runs with another configuration or unit than
-	// there is by now.
+	// Stale reports that the service runs with an older configuration or unit than
+	// the present files.
 	Stale  bool
 	Along  []string          // units that systemd restarts with it, and that run
 	Docker bool              // it runs, and uses this containerd
 	Config string            // config.toml
 	Files  map[string]string // the declared registries' hosts.toml, and the proxy's drop-in, by path
 	Images map[string]ImageFacts
-	// Seen says whether images could be looked at, which takes a containerd that
-	// runs.
+	// Seen reports whether the images were read, which needs a running containerd.
 	Seen bool
 }
 
@@ -121,7 +120,7 @@ func reader(asked []string) (*Facts, host.Lines) {
 			if m := versionLine.FindStringSubmatch(l[0]); m != nil {
 				f.Version = m[1]
 			} else if l[0] != "" {
-				return fmt.Errorf("containerd says that it is %.80q", l[0])
+				return fmt.Errorf("containerd reports the version %.80q", l[0])
 			}
 			return nil
 		}).Once(),

@@ -19,7 +19,8 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 	}
 	out, err := host.Script(ctx, m, `for d in /var/lib/containerd /etc/cni; do [ ! -d "$d" ] || echo "$d"; done`)
 	for d := range strings.Lines(string(out)) {
-		r.outcomes = append(r.outcomes, host.Outcome{Fact: strings.TrimSpace(d), Fate: host.Left, Why: "it is containerd's, with what containers left; remove it once nobody needs that"})
+		r.outcomes = append(r.outcomes, host.Outcome{Fact: strings.TrimSpace(d), Fate: host.Left, Why: "it belongs to " +
+			"containerd, with leftovers of containers; remove it once it is not needed"})
 	}
 	return r.outcomes, err
 }

@@ -48,8 +48,7 @@ type Proxy struct{ HTTP, HTTPS, No string }
 
 // Image is an image in an archive on the operator's machine.
 type Image struct {
-	// Archive says which content is meant: the hexadecimal SHA-256 of the
-	// archive.
+	// Archive is the hexadecimal SHA-256 of the archive.
 	Archive string
 	// Open reads the archive. It is not needed to look at an image.
 	Open func() (io.ReadCloser, error)
@@ -69,7 +68,7 @@ func (s Spec) Validate() error {
 	var wrong []error
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	if s.Sandbox != "" && !reference.MatchString(s.Sandbox) {
-		add("sandbox image %q is no reference of an image", s.Sandbox)
+		add("sandbox image %q is not a reference of an image", s.Sandbox)
 	}
 	if s.BinDir != "" && !plainPath(s.BinDir) {
 		add("CNI folder %q: the path is absolute, with nothing unusual in it", s.BinDir)
@@ -137,7 +136,7 @@ func plainURL(text string) error {
 	case err != nil:
 		return fmt.Errorf("%q is no URL", strings.ToValidUTF8(text, "?"))
 	case u.User != nil:
-		return fmt.Errorf("the URL of %s has credentials in it, which everybody on the machine could read", u.Host)
+		return fmt.Errorf("the URL of %s has credentials in it, which all users of the machine could read", u.Host)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%q: a URL such as https://mirror.lan:5000 is needed", text)
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"'\%$`, r) }):

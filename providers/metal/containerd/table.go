@@ -68,7 +68,7 @@ var Table = host.Table[Spec, Facts]{
 			return have.Images[ref]
 		},
 		Diff: func(want Spec, have Facts) []host.Change {
-			unseen := !have.Seen && have.Version != "" && want.Config // the service comes first, then it can be asked what it has
+			unseen := !have.Seen && have.Version != "" && want.Config // the service must run before it can list images
 			return diffImages(want.Images, have.Images, unseen)
 		},
 		Back: host.Becomes("image"),

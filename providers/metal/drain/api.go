@@ -34,11 +34,11 @@ const (
 type api struct {
 	name    string // of the node
 	client  *rest.RESTClient
-	who     string    // it is asked as, and from where, for messages
-	expires time.Time // of the client certificate; zero where there is none, or nobody knows
+	who     string    // its user and origin, for messages
+	expires time.Time // of the client certificate; zero if there is none, or it is not known
 	forget  func()
-	// as is the same API server asked by somebody else; nil where only the one who
-	// asks now can reach it.
+	// as returns the same API server with another identity; nil if only the
+	// present identity can reach it.
 	as func(*identity) (*api, error)
 }
 
@@ -50,7 +50,7 @@ func newAPI(m host.Machine, id *identity, agent string) (*api, error) {
 		return nil, err
 	}
 	dialled := &http.Transport{
-		// The address is the machine's, and so is the way there: no proxy of ours.
+		// Address and connection belong to the machine: our proxy is not used.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return host.Dial(ctx, m, network, address)
 		},
@@ -94,8 +94,8 @@ func over(c *kubernetes.Client, node string) (*api, error) {
 	return &api{name: node, client: client, who: fmt.Sprintf("API server of %s", c.Name), forget: func() {}}, nil
 }
 
-// refuses says that something may not be done with the node: "cordon", or what it
-// is to do to a pod.
+// refuses is the error for a forbidden act on the node: "cordon", or one on a
+// pod.
 func (a *api) refuses(what string) string {
 	switch {
 	case a.as == nil && what == "cordon":
@@ -123,7 +123,7 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, askFor, fmt.Errorf("no answer for %s", askFor))
 	defer cancel()
 	result := req.MaxRetries(0).Do(ctx)
-	if err := result.Error(); err != nil { // unlike Raw's, it is what the API server says
+	if err := result.Error(); err != nil { // unlike the error of Raw, it has the API server's text
 
 		var said apierrors.APIStatus
 		if !errors.As(err, &said) {
@@ -143,7 +143,7 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 func (a *api) read(ctx context.Context, req *rest.Request, into any) error {
 	out, err := a.do(ctx, req)
 	if err == nil && json.Unmarshal(out, into) != nil {
-		err = errors.New("the API server's answer is no object of Kubernetes")
+		err = errors.New("the API server's answer is not an object of Kubernetes")
 	}
 	return err
 }
@@ -217,12 +217,13 @@ func (a *api) patch(ctx context.Context, version string, annotations map[string]
 	}, try)
 }
 
-// evict asks for a pod to leave. try only asks whether it would be let go.
+// evict asks for a pod to leave. try only asks whether the eviction would be
+// allowed.
 func (a *api) evict(ctx context.Context, p Pod, try bool) error {
 	body := policy.Eviction{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
-		// Another pod may have the name meanwhile.
+		// Another pod may have the name by then.
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.uid}},
 	}
 	if try {

@@ -12,9 +12,9 @@ import (
 )
 
 // CountBy has the nodes of a cluster counted by the user of a kubeconfig on this
-// computer, who may list them, as a node itself may not since 1.32. Nothing else
-// is asked as that user. The API server is dialled from the machine that is
-// worked on, as for everything else; the kubeconfig counts for the cluster whose
+// computer, who may list them, as a node itself may not since 1.32. This user is
+// only used for that. The API server is dialled from the machine that is worked
+// on, as for everything else; the kubeconfig counts for the cluster whose
 // certificate authority it has.
 func (r *Roll) CountBy(file string) error {
 	id, err := readLister(file)

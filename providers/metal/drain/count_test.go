@@ -60,7 +60,7 @@ func TestKubeconfigs(t *testing.T) {
 		"garbage":    {whole, "a: [", "is no kubeconfig"},
 		"no context": {"current-context: lab", "current-context: there", "not whole"},
 		"insecure":   {"{server:", "{insecure-skip-tls-verify: true, server:", "does not check who"},
-		"http":       {"https://", "http://", "no https:// address"},
+		"http":       {"https://", "http://", "not an https:// address"},
 		"a program":  {"token: token-of-the-lister", "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}", "something else than"},
 		"no file":    {"token: token-of-the-lister", "client-certificate: /nowhere, client-key: /nowhere", "read a file that it names"},
 		"no token":   {"token: token-of-the-lister", "tokenFile: /nowhere", "read its token"},

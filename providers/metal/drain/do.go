@@ -13,7 +13,7 @@ import (
 // undoFor is for how long a drain that was broken off is undone.
 const undoFor = 20 * time.Second
 
-// RefusedError says that pods which the work would hurt run on the node.
+// RefusedError: pods that the work would interrupt run on the node.
 type RefusedError struct{ Node, Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -21,11 +21,11 @@ func (e *RefusedError) Error() string { return e.Reason }
 // Do does work that the changes stand for, in a way that hurts no pod: it waits
 // for the node's turn, keeps pods away and has those leave that are there, works,
 // waits until the node is ready and lets pods back. Where nothing of that is
-// needed, it only works, which may turn out to need it (Escalate). node is nil
-// where the machine is no node.
+// needed, it only works, which may turn out to need it (Escalate). node is nil if
+// the machine is not a node.
 //
-// A node whose work failed stays cordoned, and so does one whose stoke was
-// killed: it carries a mark (Annotation), by which the next Do uncordons it.
+// A node whose work failed stays cordoned, and so does the node of a killed
+// stoke: it carries a mark (Annotation), so that the next Do uncordons it.
 func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []host.Change, p Policy, work func(context.Context) error) error {
 	if node == nil {
 		return work(ctx)
@@ -39,8 +39,9 @@ func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []hos
 	return t.end(ctx, m, work(context.WithValue(ctx, turnKey{}, t)))
 }
 
-// Leave does work after which the machine may be no node any more: pods that run
-// there leave first, or the work is refused. Nobody waits for the node afterwards.
+// Leave calls work, after which the machine may have left the cluster: pods are
+// drained first, or the work is rejected. It does not wait for the node
+// afterwards.
 func (r *Roll) Leave(ctx context.Context, node *Node, what string, p Policy, work func(context.Context) error) error {
 	if node == nil {
 		return work(ctx)
@@ -71,7 +72,7 @@ func (r *Roll) Leave(ctx context.Context, node *Node, what string, p Policy, wor
 	return nil
 }
 
-// keepAway cordons and drains. What it cannot finish it undoes.
+// keepAway cordons and drains. If it fails, it undoes both.
 func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
 	host.Step(ctx, "draining %s", n.Name)
 	if err := n.try(ctx, n.Busy()); err != nil {
@@ -128,8 +129,8 @@ func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
 	}
 }
 
-// witness tells a node that is back from one of which the cluster has not
-// noticed yet that it was away.
+// witness distinguishes a node that is back from a node whose absence the
+// cluster has not noticed yet.
 type witness struct {
 	boot    string // the machine's boot id; "" when not known
 	asked   bool

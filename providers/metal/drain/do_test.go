@@ -260,7 +260,7 @@ func TestNeeded(t *testing.T) {
 			t.Errorf("%v on %v: %d %q\nwant %d %q", test.changes, test.pods, action, reason, test.action, test.reason)
 		}
 	}
-	if _, reason := Needed(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away meanwhile, and the cluster's API unless another control plane serves it; node a is cordoned meanwhile" {
+	if _, reason := Needed(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away during that, and the cluster's API unless another control plane serves it; node a is cordoned meanwhile" {
 		t.Errorf("a control plane: %q", reason)
 	}
 	mixed := append(both, host.Change{Fact: "kubelet", Disruption: host.RestartsKubelet, Reloads: true}, host.Change{Fact: "kernel", Disruption: host.Reboots})

@@ -3,11 +3,10 @@
 // change needs (Needed), keeps the pods off while the work is done and lets
 // them back (Do), one node after another (Roll).
 //
-// Looked at from its machine, it acts as the node itself, by the kubelet's client certificate. That is read
-// over SSH into memory and is never kept, and the API server is dialled from
-// the machine. What a node may do is what the Node authorizer and the admission
-// plugin NodeRestriction let it do (plugin/pkg/auth/authorizer/node and
-// plugin/pkg/admission/noderestriction in Kubernetes 1.36):
+// Looked at from its machine, it acts as the node itself, by the kubelet's client certificate. That
+// is read over SSH into memory and is never kept, and the API server is dialled from the machine.
+// The Node authorizer and the admission plugin NodeRestriction give a node these rights
+// (plugin/pkg/auth/authorizer/node and plugin/pkg/admission/noderestriction in Kubernetes 1.36):
 //
 //   - read its own Node and change it, except taints and most labels: so it may
 //     cordon itself (spec.unschedulable) and note so in an annotation;
@@ -18,17 +17,17 @@
 // It may not list other nodes (since 1.32), read DaemonSets or
 // PodDisruptionBudgets, or read a pod that is gone: that is forbidden rather
 // than not found. For these reasons kubectl's own package drain, which reads
-// all three, does not work with this identity (beside its size: 26 MB with what
-// it links). The rules for what may be evicted are kubectl's.
+// all three, does not work with this identity (also, it links 26 MB). The rules
+// for evictions are those of kubectl drain.
 //
-// Where the machine cannot be asked, because it is dead or has left, and where a
-// connection to its cluster is there, LookBy looks and acts as the connection's
-// user instead. He needs get, list and patch of nodes, list of pods, create of
+// If the machine cannot be reached, because it is dead or has left, and there is
+// a connection to its cluster, LookBy looks and acts as the connection's user
+// instead. He needs get, list and patch of nodes, list of pods, create of
 // pods/eviction, and get of leases in kube-node-lease; Policy.Force needs delete
-// of pods. Everything else is the same: only who asks differs. On a node
-// that is not Ready, nobody says that a pod has ended: those that were asked to
-// are named (OverdueError), or deleted where the caller says that the machine is
-// off (Policy.Force).
+// of pods. Everything else is the same: only who asks differs. On a node that is
+// not Ready, no kubelet reports the end of a pod: evicted pods are named in an
+// OverdueError, or deleted if the caller knows that the machine is off
+// (Policy.Force).
 //
 // How many nodes of the cluster are unavailable is therefore counted over the
 // machines that this process has looked at, unless the API server lets the node

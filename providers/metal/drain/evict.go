@@ -41,18 +41,18 @@ func (n *Node) try(ctx context.Context, leaving []Pod) error {
 		case apierrors.IsInternalError(err) || errors.As(err, &status) && status.ErrStatus.Code == 500:
 			return fmt.Errorf("%s cannot be evicted: %w", p, err) // by more than one budget
 		}
-		// What is full now may be free later, and a webhook may know no trial.
+		// A full budget may have room later, and a webhook may not support dry runs.
 	}
 	return nil
 }
 
-// ending tells a namespace that is being deleted.
+// ending reports that a namespace is being deleted.
 func ending(err error) bool {
 	return apierrors.HasStatusCause(err, core.NamespaceTerminatingCause)
 }
 
 // change changes the node's cordon, whatever else changes it at the same time.
-// how says no when nothing is to be changed.
+// how returns false for no change.
 func (n *Node) change(ctx context.Context, how func(*core.Node) (annotations map[string]any, unschedulable, yes bool)) error {
 	for try := 1; ; try++ {
 		node, err := n.api.node(ctx)
@@ -75,7 +75,7 @@ func (n *Node) change(ctx context.Context, how func(*core.Node) (annotations map
 	}
 }
 
-// cordon keeps new pods away. ours is true when nobody had done so before.
+// cordon keeps new pods away. ours is true if it was not cordoned before.
 func (n *Node) cordon(ctx context.Context, by string) (ours bool, err error) {
 	m := Mark{By: by, Since: time.Now().UTC().Truncate(time.Second)}
 	text, err := json.Marshal(m)
@@ -96,7 +96,7 @@ func (n *Node) cordon(ctx context.Context, by string) (ours bool, err error) {
 	return ours, nil
 }
 
-// uncordon lets pods back, unless somebody else keeps them away.
+// uncordon lets pods back, unless another user cordoned the node.
 func (n *Node) uncordon(ctx context.Context) error {
 	err := n.change(ctx, func(node *core.Node) (map[string]any, bool, bool) {
 		_, marked := node.Annotations[Annotation]
@@ -109,8 +109,8 @@ func (n *Node) uncordon(ctx context.Context) error {
 	return nil
 }
 
-// evict has the pods leave and waits until they have. Each look at the node says
-// anew who is there, so that nothing has to be remembered.
+// evict has the pods leave and waits until they have. Each look at the node
+// lists its pods again, so that nothing has to be remembered.
 func (n *Node) evict(ctx context.Context, p Policy) error {
 	limits := p.Limits.orDefaults()
 	limit, began := limits.Drain, time.Now()
@@ -162,8 +162,8 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 	}
 }
 
-// ask asks each pod to leave that has not been asked. full says which budget
-// does not let one go now.
+// ask asks each pod to leave that has not been asked. full is the error of a
+// budget that does not allow one now.
 func (n *Node) ask(ctx context.Context, pods []Pod) (full, err error) {
 	for _, pod := range pods {
 		if pod.Leaving {
@@ -187,8 +187,8 @@ func leaving(pods []Pod) []Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return !p.Leaving })
 }
 
-// passing tells an API server that is away or overtaxed for a moment, as one is
-// whose machine restarts, from one that says no.
+// passing reports whether an API server is only unavailable or overloaded for a
+// moment, as one whose machine restarts, and did not reject the request.
 func passing(err error) bool {
 	var said apierrors.APIStatus
 	if !errors.As(err, &said) {

@@ -38,7 +38,7 @@ type identity struct {
 	cluster  string // a digest of the cluster's authority: the same for all its nodes
 	cert     tls.Certificate
 	token    string // in place of a certificate
-	file     string // of a kubeconfig that is no node's
+	file     string // of a kubeconfig for another user than a node
 }
 
 func (id *identity) who() string {
@@ -56,7 +56,7 @@ func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 		return nil, hide(err)
 	}
 	refuse := func(err error) (*identity, error) {
-		return nil, fmt.Errorf("%s: %s: %w; if the machine is no node any more, remove the file", m.Name(), kubeletConf, err)
+		return nil, fmt.Errorf("%s: %s: %w; if the machine is no longer a node, remove the file", m.Name(), kubeletConf, err)
 	}
 	cluster, user, err := parseConf(conf)
 	if err != nil {
@@ -67,7 +67,7 @@ func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 		return refuse(err)
 	}
 	for i, inline := range [][]byte{cluster.CertificateAuthorityData, user.ClientCertificateData, user.ClientKeyData} {
-		if len(inline) > 0 { // as in client-go, it stands above the file
+		if len(inline) > 0 { // as in client-go, it takes precedence over the file
 			files[i] = inline
 		}
 	}
@@ -151,7 +151,7 @@ func readFiles(ctx context.Context, m host.Machine, names ...string) ([][]byte, 
 		}
 	}
 	if len(out) > 0 {
-		return nil, errors.New("read the kubelet's files: the machine says more than was asked")
+		return nil, errors.New("read the kubelet's files: the machine's answer is too long")
 	}
 	return contents, nil
 }
@@ -188,18 +188,18 @@ func newIdentity(cluster *clientcmdapi.Cluster, ca, cert, key []byte) (*identity
 	subject := id.cert.Leaf.Subject
 	name, ok := strings.CutPrefix(subject.CommonName, "system:node:")
 	if !ok || !slices.Contains(subject.Organization, "system:nodes") || len(name) > mostNodeName || !nodeName.MatchString(name) {
-		return nil, fmt.Errorf("its client certificate is of %q, who is no node", subject.CommonName)
+		return nil, fmt.Errorf("its client certificate is for %q, which is not a node", subject.CommonName)
 	}
 	id.name = name
 	return id, nil
 }
 
-// newCluster is an identity as far as the cluster goes.
+// newCluster returns an identity without credentials.
 func newCluster(cluster *clientcmdapi.Cluster, ca []byte) (*identity, error) {
 	id := &identity{server: cluster.TLSServerName, roots: x509.NewCertPool()}
 	var err error
 	if id.endpoint, err = url.Parse(cluster.Server); err != nil || id.endpoint.Scheme != "https" || id.endpoint.Host == "" {
-		return nil, errors.New("its server is no https:// address")
+		return nil, errors.New("its server is not an https:// address")
 	}
 	if !id.roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("it has no certificate authority of the cluster")

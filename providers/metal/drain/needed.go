@@ -10,10 +10,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Policy is what may be done to what runs on a node.
+// Policy is what a change may do to pods on a node.
 type Policy struct {
 	// Drain moves pods away that a change would hurt. Without it such a change is
-	// refused while pods run there; those of DaemonSets and static ones do not
+	// refused while pods run there; pods of DaemonSets and static pods do not
 	// count.
 	Drain bool
 	// MaxUnavailable is how many nodes of a cluster may be unavailable at once,
@@ -24,13 +24,13 @@ type Policy struct {
 	DeleteData bool
 	// Unmanaged evicts pods without a controller.
 	Unmanaged bool
-	// Force deletes pods that were asked to end on a node that is not Ready,
-	// without its kubelet's word: only for a machine that is off for certain, since
-	// pods that do run there would run twice.
+	// Force deletes evicted pods on a node that is not Ready, without its kubelet's
+	// answer: only for a machine that is certainly off, since running pods would
+	// then run twice.
 	Force bool
-	// Turn lets nodes go one after another, MaxUnavailable at a time, for changes
-	// too by which they ought not to become unavailable, such as another
-	// configuration of the kubelet, which may be one that no kubelet starts with.
+	// Turn takes one node after another, MaxUnavailable at a time, also for
+	// changes that should not make them unavailable, such as a new kubelet
+	// configuration, which may stop the kubelet from starting.
 	Turn   bool
 	Limits Limits
 }
@@ -45,8 +45,8 @@ type Limits struct {
 	// Outage is for how long the API server may be away in the middle of a drain,
 	// because it restarts, say: 2 minutes.
 	Outage time.Duration
-	// Overdue is how long after its grace period a pod counts as one that will not
-	// end, on a node that is not Ready: 1 minute.
+	// Overdue is how long after its grace period a pod counts as stuck, on a node
+	// that is not Ready: 1 minute.
 	Overdue time.Duration
 	// Pause is between two looks: 2 seconds.
 	Pause time.Duration
@@ -59,18 +59,18 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// Action is what has to be done for a change.
+// Action is what a change needs.
 type Action uint8
 
 const (
 	Nothing  Action = iota
-	Tell            // it interrupts something, but hurts nobody
+	Tell            // it interrupts something, but no pods
 	KeepAway        // cordon and drain the node first, uncordon it afterwards
 	Refuse          // pods that it would hurt run there
 )
 
-// Needed says what the changes need on a machine, and why: a sentence for the
-// plan. node is nil where the machine is no Kubernetes node.
+// Needed returns what the changes need on a machine, and why: a sentence for
+// the plan. node is nil if the machine is not a Kubernetes node.
 func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
 	greatest := host.Greatest(changes)
 	if greatest == host.None {
@@ -83,7 +83,7 @@ func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
 	hurt := node.hurtBy(changes)
 	reason += effect(greatest, hurt)
 	if node.ControlPlane && greatest == host.Reboots {
-		reason += ": its API server is away meanwhile, and the cluster's API unless another control plane serves it"
+		reason += ": its API server is away during that, and the cluster's API unless another control plane serves it"
 	}
 	if len(hurt) > 0 && greatest < host.Drains {
 		reason += ": containers that run lose their GPUs when systemd is reloaded"
@@ -106,7 +106,8 @@ func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
 
 // Classed are the changes as they are on a node: where that is a control plane,
 // its API server cannot be counted on while the kubelet or containerd restart,
-// which run it. Such nodes go one at a time. node is nil where there is none.
+// which run it. Such nodes go one at a time. node is nil if the machine is not
+// one.
 func Classed(changes []host.Change, node *Node) []host.Change {
 	if node == nil || !node.ControlPlane {
 		return changes
@@ -192,7 +193,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// stays says which pods must not be evicted, by kubectl's rules.
+// stays returns which pods must not be evicted, by kubectl's rules.
 func (p Policy) stays(pods []Pod) string {
 	var data, unmanaged []Pod
 	for _, pod := range pods {

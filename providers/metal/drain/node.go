@@ -22,7 +22,7 @@ import (
 // also when the run that did it was killed. Its value is a Mark.
 const Annotation = "stokehq/cordoned"
 
-// Mark says who cordoned a node.
+// Mark names the process that cordoned a node.
 type Mark struct {
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
@@ -56,7 +56,7 @@ type Pod struct {
 	Namespace, Name string
 	Kind            Kind
 	GPUs            int64  // that it asked for; devices claimed otherwise count as one each
-	Owner           string // such as "Job bert"; "" for a pod that nobody would make anew
+	Owner           string // such as "Job bert"; such as "Job bert"; "" for a pod without a controller that would make it again
 	Data            bool   // has files of its own on the node's disk (emptyDir)
 	Leaving         bool   // is being deleted
 
@@ -76,9 +76,9 @@ const (
 
 func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
-// Look asks whether the machine is a Kubernetes node and what runs there. It is
-// nil where the machine is none. That the API server does not answer is an
-// error: what runs there is then not known.
+// Look asks whether the machine is a Kubernetes node and what runs there. It
+// returns nil if the machine is not one. That the API server does not answer is
+// an error: what runs there is then not known.
 func Look(ctx context.Context, m host.Machine) (*Node, error) { return lookAs(ctx, m, "stoke") }
 
 // lookAs is Look with a User-Agent.
@@ -95,10 +95,10 @@ func lookAs(ctx context.Context, m host.Machine, agent string) (*Node, error) {
 	return n, n.look(ctx)
 }
 
-// LookBy asks about a node over a connection to its cluster, as whoever that
-// logs in as: the machine itself is asked nothing, and may be dead. It is nil
-// where the cluster has no node of that name. All that is done with the node is
-// done over this connection, which must not be closed before.
+// LookBy reads a node over a connection to its cluster, as the connection's
+// user: the machine itself is not used, and may be dead. It is nil where the
+// cluster has no node of that name. All that is done with the node is done over
+// this connection, which must not be closed before.
 func LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
 	a, err := over(c, name)
 	if err != nil {
@@ -163,7 +163,7 @@ func pod(p core.Pod) Pod {
 		out.Owner = owner.Kind + " " + owner.Name
 	}
 	for _, v := range p.Spec.Volumes {
-		// What is in memory ends with the pod anyway: shared memory of a training.
+		// Data in memory ends with the pod anyway: shared memory of a training.
 		if v.EmptyDir != nil && v.EmptyDir.Medium != core.StorageMediumMemory {
 			out.Data = true
 		}

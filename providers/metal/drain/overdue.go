@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// OverdueError says that pods on a node which is not Ready were asked to end,
-// and nobody is there who could say that they have.
+// OverdueError: pods on a node that is not Ready were evicted, and no kubelet
+// reports their end.
 type OverdueError struct {
 	Node string
 	Pods []Pod
@@ -23,14 +23,14 @@ func (e *OverdueError) Error() string {
 		"delete them without its word (kubectl delete pod --force)", e.Node, count(len(e.Pods), "pod"), names(e.Pods))
 }
 
-// lateness knows since when pods have been ending on a node that is not Ready.
-// The API server's times are of another clock.
+// lateness has the times since when pods have been ending on a node that is not
+// Ready. The API server's times are of another clock.
 type lateness struct {
 	after time.Duration // a pod's grace period
 	since map[types.UID]time.Time
 }
 
-// overdue are those pods that nobody will say of that they have ended.
+// overdue returns the pods whose end no kubelet will report.
 func (l *lateness) overdue(n *Node, left []Pod) []Pod {
 	if n.Ready || l.since == nil {
 		l.since = map[types.UID]time.Time{} // its kubelet may have come back to end them
@@ -50,9 +50,9 @@ func (l *lateness) overdue(n *Node, left []Pod) []Pod {
 	return late
 }
 
-// insist deals with pods that were asked to end on a node that is not Ready: with
-// force they are deleted; without, that is an error once none of those left may
-// still go by itself.
+// insist deals with evicted pods on a node that is not Ready: with force it
+// deletes them; without, that is an error once none of those left may still go by
+// itself.
 func (n *Node) insist(ctx context.Context, left []Pod, l *lateness, force bool) error {
 	late := l.overdue(n, left)
 	if !force {

@@ -21,10 +21,10 @@ import (
 const fresh = 30 * time.Second
 
 // Roll lets the nodes of a cluster be interrupted a few at a time, over all
-// resources of a process, and stops at the first one that does not come back.
+// resources of a process, and stops at the first node that does not come back.
 // The zero value is ready for use.
 type Roll struct {
-	// By says who works here, for the mark on nodes.
+	// By describes this process, for the mark on nodes.
 	By string
 	// Agent is the User-Agent of requests, such as "stoke/1.2.3"; "" is "stoke".
 	Agent string
@@ -49,8 +49,7 @@ type seen struct {
 	state string // "" for available, else why it is not
 }
 
-// StoppedError says that a node was not touched because another one did not
-// come back.
+// StoppedError: a node was not touched because another one did not come back.
 type StoppedError struct {
 	Node, Other string
 	Err         error // of the other one
@@ -60,8 +59,7 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("node %s was not started: node %s did not come back; fix that one first, then apply again", e.Node, e.Other)
 }
 
-// UnavailableError says that too many nodes of the cluster are unavailable
-// already.
+// UnavailableError: too many nodes of the cluster are unavailable already.
 type UnavailableError struct {
 	Node   string
 	Others []string // such as "gpu-7 is NotReady"
@@ -72,12 +70,12 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("node %s was not started: %s, and max_unavailable is %d; fix that first, or raise it", e.Node, strings.Join(e.Others, ", "), e.Most)
 }
 
-// Look is Look, and counts the node among those of its cluster.
+// Look calls Look, and counts the node for its cluster.
 func (r *Roll) Look(ctx context.Context, m host.Machine) (*Node, error) {
 	return r.know(lookAs(ctx, m, cmp.Or(r.Agent, "stoke")))
 }
 
-// LookBy is LookBy, and counts the node among those of its cluster.
+// LookBy calls LookBy, and counts the node for its cluster.
 func (r *Roll) LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
 	return r.know(LookBy(ctx, c, name))
 }
@@ -242,8 +240,8 @@ func (r *Roll) lookAgain(ctx context.Context, cluster, name string) {
 	}
 }
 
-// list asks the API server for all nodes, if it lets this one, or if there is
-// somebody else whom it lets.
+// list asks the API server for all nodes, as this node or as another user who
+// may list them.
 func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool, err error) {
 	r.mu.Lock()
 	noList, by := r.cluster(n.Cluster).noList, r.listers[n.Cluster]

@@ -25,8 +25,8 @@ func Unknown(ctx context.Context, why error) context.Context {
 	return context.WithValue(ctx, turnKey{}, &turn{err: why})
 }
 
-// Away reports whether the context is that of work on a node from which pods are
-// kept away, so that nobody is hurt by whatever is done.
+// Away reports whether the context belongs to work on a drained node, where
+// changes interrupt no pods.
 func Away(ctx context.Context) bool {
 	t, _ := ctx.Value(turnKey{}).(*turn)
 	return t != nil && t.away
@@ -34,8 +34,8 @@ func Away(ctx context.Context) bool {
 
 // Escalate makes work that Do began ready for changes which only turned out to
 // be needed while it was done, such as a reboot because a module cannot be
-// unloaded. It refuses what Do would have refused. Work that is none of Do's is
-// on no node.
+// unloaded. It refuses what Do would have refused. Work outside of Do is not on
+// a node.
 func Escalate(ctx context.Context, changes []host.Change) error {
 	t, _ := ctx.Value(turnKey{}).(*turn)
 	switch {

@@ -68,9 +68,9 @@ type OS struct {
 type Kernel struct {
 	Running string `json:"running" tfsdk:"running"`
 	Next    string `json:"next" tfsdk:"next"`
-	// DecidedBy says how Next was found: "grub" (its configuration and what it
-	// remembers), "link" (/vmlinuz or /boot/vmlinuz), "newest" (in /boot) or
-	// "running" (there is no kernel in /boot, as in a container).
+	// DecidedBy is the source of Next: "grub" (its configuration and environment),
+	// "link" (/vmlinuz or /boot/vmlinuz), "newest" (in /boot) or "running" (/boot
+	// has no kernel, as in a container).
 	DecidedBy string   `json:"decided_by" tfsdk:"decided_by"`
 	Installed []string `json:"installed" tfsdk:"installed"` // oldest first
 }

@@ -25,8 +25,8 @@ func Gather(ctx context.Context, m host.Machine) (Facts, error) {
 	return gather(ctx, m, time.Now)
 }
 
-// within is how long a look may take. What the script calls is bounded, but for
-// the kernel's own patience with a disk or a server that is gone.
+// within is how long a look may take. The programs of the script have time
+// limits; only the kernel may wait longer, for a failed disk or server.
 const within = 3 * time.Minute
 
 func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, error) {
@@ -102,7 +102,7 @@ type reading struct{ offset, error float64 }
 
 // between is the offset of a clock that showed begin when the script began and
 // end when it ended, from when ours sent it and received all of it: the
-// midpoint, as NTP does it. What lies between is the most that it can be wrong.
+// midpoint, as NTP does it. The interval between them is the possible error.
 func between(sent, received, begin, end time.Time) reading {
 	most := begin.Sub(sent).Seconds()    // it began after it was sent
 	least := end.Sub(received).Seconds() // it ended before it was received

@@ -60,7 +60,7 @@ func (a *answer) machine(f *Facts) error {
 	f.Swap = a.swaps()
 	switch {
 	case f.Kernel.Running == "" || f.Architecture == "":
-		return fmt.Errorf("uname says nothing that is a kernel: %q, %q", clean(m["kernel"]), clean(m["arch"]))
+		return fmt.Errorf("uname does not print a kernel: %q, %q", clean(m["kernel"]), clean(m["arch"]))
 	case f.CPUs <= 0 || f.CPUs > 1<<16:
 		return fmt.Errorf("nproc says %q", clean(m["cpus"]))
 	case f.Memory <= 0:

@@ -9,8 +9,8 @@ import (
 
 const nvidia = "10de"
 
-// vendorsOfGPUs by their PCI ids. What a baseboard controller shows its console
-// with (ASPEED, Matrox) is no GPU to us.
+// vendorsOfGPUs by their PCI ids. The display chip of a baseboard controller
+// (ASPEED, Matrox) does not count as a GPU.
 func vendorOfGPUs(id string) string {
 	switch id {
 	case nvidia:

@@ -81,8 +81,8 @@ func (a *answer) grub() string {
 	return find(root, wanted)
 }
 
-// menu reads the lines of grub.cfg that the script keeps: those that open a
-// block, those that close one, kernels, and what is set as the default.
+// menu reads the lines of grub.cfg that the script keeps: the begin and end of
+// blocks, kernels, and the default.
 func (a *answer) menu() (root *entry, defaults []string) {
 	root = &entry{}
 	stack := []*entry{root}

@@ -62,7 +62,7 @@ func (a *answer) nics(addresses map[string][]string) []NIC {
 // addresses reads `ip -o addr show` by interface.
 func (a *answer) addresses() map[string][]string {
 	if _, ok := a.sections["addresses"]; !ok {
-		a.odd("network", "there is no ip and no ss: install the package iproute2")
+		a.odd("network", "ip and ss are missing: install the package iproute2")
 	}
 	m := map[string][]string{}
 	for _, line := range a.sections["addresses"] {

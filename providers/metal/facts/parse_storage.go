@@ -67,8 +67,8 @@ func (a *answer) filesystem(line string) (Filesystem, bool) {
 	return Filesystem{Mount: clean(rest), Type: clean(fields[0]), Size: a.count("filesystems", fields[1]), Free: a.count("filesystems", fields[2])}, true
 }
 
-// keeps tells filesystems that keep what is written to them from the kernel's
-// own, from images that never change, and from the layers of containers.
+// keeps reports whether a filesystem stores what is written to it, unlike the
+// kernel's virtual ones, read-only images and the layers of containers.
 func keeps(kind, mount string) bool {
 	switch {
 	case kind == "overlay":

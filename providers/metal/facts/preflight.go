@@ -39,7 +39,7 @@ type Needs struct {
 	TimeSync       bool // the resource sees to it
 }
 
-// Problem is something that stands in the way of what is wanted.
+// Problem is an obstacle to the declaration.
 type Problem struct {
 	Severity providers.Severity
 	Summary  string   // at most eight words
@@ -57,8 +57,8 @@ func (p *problems) add(s providers.Severity, path, summary, detail string, args 
 	*p = append(*p, Problem{Severity: s, Path: at, Summary: summary, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Preflight says everything about one machine that stands in the way. Nothing
-// is said about what Needs declares to be changed.
+// Preflight reports all obstacles on one machine. Nothing is said about what
+// Needs declares to be changed.
 func Preflight(f Facts, want Needs) []Problem {
 	var p problems
 	p.system(f)
@@ -73,7 +73,8 @@ func Preflight(f Facts, want Needs) []Problem {
 	p.renamed(f, want)
 	p.networks(f, want)
 	if len(f.Unread) > 0 {
-		p.add(providers.Warning, "", "Some facts could not be read", "What the machine said and stoke did not understand:\n  %s", strings.Join(f.Unread, "\n  "))
+		p.add(providers.Warning, "", "Some facts could not be read", "Parts of the machine's answer that stoke did "+
+			"not understand: %s", strings.Join(f.Unread, "\n  "))
 	}
 	return p
 }
@@ -129,9 +130,11 @@ func (p *problems) node(f Facts, want Needs) {
 		p.add(providers.Error, "role", "The machine has IPv6 alone", "It has %s. Clusters of IPv6, and of both, are refused for now: give it an IPv4 address.", strings.Join(addresses, ", "))
 	}
 	if f.CgroupVersion < 2 {
-		severity, advice := providers.Error, "Boot with systemd.unified_cgroup_hierarchy=1, or set allow_cgroup_v1 = true if the kubelet is to be told so (failCgroupV1: false)."
+		severity, advice := providers.Error, "Boot with systemd.unified_cgroup_hierarchy=1, or set allow_cgroup_v1 = "+
+			"true to make the kubelet accept version 1 (failCgroupV1: false)."
 		if want.AllowCgroupV1 {
-			severity, advice = providers.Warning, "allow_cgroup_v1 lets it; it has to be told so (failCgroupV1: false), and support ends with one of the next versions."
+			severity, advice = providers.Warning, "allow_cgroup_v1 lets it; it needs a setting (failCgroupV1: false), "+
+				"and support ends with one of the next versions."
 		}
 		p.add(severity, "allow_cgroup_v1", "Control groups are version 1", "From Kubernetes 1.35 on the kubelet does not start with control groups of version 1. %s", advice)
 	}
@@ -149,8 +152,9 @@ func (p *problems) node(f Facts, want Needs) {
 
 var label = pattern.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// ValidHostname tells whether a node can be called so: RFC 1123's names, in
-// small letters, in which Kubernetes has to be able to write a label (63).
+// ValidHostname reports whether a name can be a node's name: by RFC 1123 in
+// lower case, and at most 63 characters, so that Kubernetes can use it as a
+// label.
 func ValidHostname(name string) bool {
 	if len(name) > 63 {
 		return false
@@ -190,7 +194,9 @@ func (p *problems) features(f Facts) {
 		}
 		switch f.Features[name] {
 		case Missing:
-			p.add(providers.Error, "", "The kernel lacks "+name, "The running kernel %s has %s neither built in nor as a module. Install the modules of this kernel (linux-modules-extra-… on Ubuntu) or another kernel, or boot the one that belongs to the modules there are.", f.Kernel.Running, name)
+			p.add(providers.Error, "", "The kernel lacks "+name, "The running kernel %s has %s neither built in nor as a module. "+
+				"Install the modules of this kernel (linux-modules-extra-… on Ubuntu) or another kernel, or boot the kernel "+
+				"of the installed modules.", f.Kernel.Running, name)
 		case Blocked:
 			p.add(providers.Error, "kernel_modules", "The module "+name+" is blocked", "Something in /etc/modprobe.d has an \"install %s\" line, so that it is never loaded. Remove that line.", name)
 		}

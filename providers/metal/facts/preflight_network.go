@@ -93,7 +93,8 @@ func (f *Facts) overlaps(n netip.Prefix) []string {
 	return met
 }
 
-// connected tells that a route is that of an address of the same interface.
+// connected reports whether a route belongs to an address of the same
+// interface.
 func (f *Facts) connected(to netip.Prefix, dev string) bool {
 	return slices.ContainsFunc(f.NICs, func(nic NIC) bool {
 		return nic.Name == dev && slices.ContainsFunc(nic.prefixes(), func(p netip.Prefix) bool { return p.Masked() == to })

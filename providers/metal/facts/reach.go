@@ -34,10 +34,9 @@ type Reach struct {
 // are bearable, each for at most some seconds. Its arguments are groups of
 // three: "peer" ADDRESS MTU or "name" NAME -.
 //
-// Full-size packets must not be taken apart on the way (-M do). Where there is
-// no ping, or it may not be used, a datagram of the same size goes to a port
-// that nobody has: when the machine there says so (ICMP, an error for whoever
-// reads), it has arrived.
+// Full-size packets must not be taken apart on the way (-M do). Without a
+// usable ping, a datagram of the same size is sent to an unused port: it has
+// arrived if that machine answers with an ICMP error.
 const reachScript = `# measure reachability
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 exec 2>/dev/null </dev/null
@@ -79,7 +78,7 @@ func Reachable(ctx context.Context, m host.Machine, mtu int, peers, names []stri
 	for _, p := range peers {
 		ip, err := netip.ParseAddr(p)
 		if err != nil {
-			return r, fmt.Errorf("peer %q is no IP address", clean(p))
+			return r, fmt.Errorf("peer %q is not an IP address", clean(p))
 		}
 		if _, twice := r.Peers[ip.String()]; !twice {
 			r.Peers[ip.String()] = Untold
@@ -142,7 +141,8 @@ func (r Reach) Problems(peers map[string]string) []Problem {
 		return strings.Join(l, ", ")
 	}
 	if l := by[OnlySmall]; len(l) > 0 {
-		p.add(providers.Error, "", "Full-size packets do not arrive", "Small packets reach %s, packets as large as this machine's MTU do not, and nobody says so: connections would open and then hang. Give the interfaces, and switches and tunnels between them, one MTU.", list(l))
+		p.add(providers.Error, "", "Full-size packets do not arrive", "Small packets reach %s, packets as large as "+
+			"this machine's MTU do not, and without an error: connections would open and then hang. Give the interfaces, and switches and tunnels between them, one MTU.", list(l))
 	}
 	if l := by[Smaller]; len(l) > 0 {
 		p.add(providers.Warning, "", "Packets must be smaller on the way", "The network takes smaller packets to %s than this machine's MTU, and says so: connections work, pods' networks that wrap packets lose speed or packets. Give the interfaces the MTU of the way.", list(l))

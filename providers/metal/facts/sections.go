@@ -32,8 +32,8 @@ func everySection() []string {
 		"nvidia_gpus", "nvidia_smi", "nvswitch_management", "units", "time", "processes", "packages", "runtimes", closing}
 }
 
-// split takes an answer apart. What comes before its first line is somebody's
-// login script.
+// split takes an answer apart. Text before its first line comes from a login
+// script.
 func split(out []byte) (*answer, error) {
 	at := -1
 	if bytes.HasPrefix(out, []byte(opening+"\n")) {
@@ -55,7 +55,7 @@ func split(out []byte) (*answer, error) {
 		case line[0] == '#':
 			name = line[1:]
 			if _, twice := a.sections[name]; twice {
-				return nil, fmt.Errorf("section %q comes twice in the answer", clean(name))
+				return nil, fmt.Errorf("section %q occurs twice in the answer", clean(name))
 			}
 			a.sections[name] = nil
 		default:

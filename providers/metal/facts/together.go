@@ -39,10 +39,10 @@ type Mutual struct {
 	Hosts []string // whose it is, as they are called in Together, sorted
 }
 
-// Together says what is wrong between machines: names, ids and addresses that
-// are there twice, clocks that are apart, MTUs that differ, and networks of a
-// cluster that one machine declares and another is in. The machines go by what
-// messages call them.
+// Together reports faults between machines: names, ids and addresses that occur
+// twice, clocks that are apart, MTUs that differ, and networks of a cluster
+// that one machine declares and another is in. The machines go by what messages
+// call them.
 func Together(members map[string]Member) []Mutual {
 	t := together{members: members, names: slices.Sorted(maps.Keys(members))}
 	t.unique()
@@ -116,7 +116,8 @@ func (t *together) unique() {
 	})
 	t.shared(one(func(m Member) string { return m.Facts.ProductUUID }), func(id string, hosts []string) {
 		if !t.same(hosts) {
-			t.add(providers.Warning, hosts, "", "Machines share a product UUID", "The firmware of %s says %s. Kubernetes asks for one that is unique, and stoke does not depend on it.", strings.Join(hosts, ", "), id)
+			t.add(providers.Warning, hosts, "", "Machines share a product UUID", "The firmware of %s says %s. Kubernetes "+
+				"requires a unique one, and stoke does not depend on it.", strings.Join(hosts, ", "), id)
 		}
 	})
 }
@@ -179,7 +180,8 @@ func (t *together) addresses() {
 				severity = providers.Error
 			}
 		}
-		t.add(severity, hosts, "address", "Machines hold the same address", "Interfaces of %s have %s. Whoever sends to it reaches one of them, and not always the same.", strings.Join(hosts, ", "), address)
+		t.add(severity, hosts, "address", "Machines hold the same address", "Interfaces of %s have %s. A packet to it "+
+			"reaches one of them, and not always the same.", strings.Join(hosts, ", "), address)
 	})
 }
 
@@ -239,7 +241,7 @@ func (t *together) networks() {
 		var inside []string
 		for _, name := range t.names {
 			ip, err := netip.ParseAddr(t.members[name].InCluster())
-			// One that holds the address on an interface is told so by Preflight.
+			// Preflight reports a machine that has the address on an interface.
 			if err == nil && d.prefix.Contains(ip) && !(slices.Contains(by[d], name) && t.members[name].holds(ip.String())) {
 				inside = append(inside, name)
 			}

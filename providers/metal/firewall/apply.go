@@ -107,7 +107,7 @@ func persist(ctx context.Context, m host.Machine, table NftTable, have Have) err
 // unpersist is persist where no table is needed: ufw does it all.
 func unpersist(ctx context.Context, m host.Machine) error {
 	if _, err := host.Script(ctx, m, removeScript); err != nil {
-		return fmt.Errorf("remove the table that is not needed any more: %w", err)
+		return fmt.Errorf("remove the table that is no longer needed: %w", err)
 	}
 	return host.Remove(ctx, m, rulesFile)
 }
@@ -120,9 +120,9 @@ type change struct {
 	lines []string // as Have has them then, for who hears that they were rolled back
 }
 
-// ufwCommands are the lines that loadScript reads. What is new comes before what
-// goes, so that nobody is cut off in between; a rule whose comment alone
-// differs is only added, which replaces its comment.
+// ufwCommands are the lines that loadScript reads. New rules are added before
+// old ones are removed, so that no connection is cut off in between; a rule
+// that differs only in its comment is only added, which replaces its comment.
 func ufwCommands(want, have []ufwRule) []string {
 	there, wanted := map[ufwRule]bool{}, map[string]bool{}
 	for _, r := range have {

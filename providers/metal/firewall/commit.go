@@ -25,8 +25,8 @@ type RolledBackError struct {
 	Cause   error    // why there was no new connection
 	Added   []string // lines that were taken back
 	Removed []string // lines that are there again
-	// Unseen is set where the machine could not be asked how it ended: it goes
-	// back by itself after the time that this says.
+	// Unseen is set if the machine could not be reached for the result: it rolls
+	// back by itself after the time in the text.
 	Unseen error
 }
 
@@ -41,7 +41,7 @@ func (e *RolledBackError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: the new firewall rules were rolled back, because no new SSH connection could confirm them: %v.\n", e.Host, e.Cause)
 	if e.Unseen != nil {
-		fmt.Fprintf(&b, "It could not be asked whether it has gone back already, but does so by itself: %v.\n", e.Unseen)
+		fmt.Fprintf(&b, "stoke could not read whether it has rolled back already, but it does so by itself: %v.\n", e.Unseen)
 	} else {
 		b.WriteString("It has the rules again that it had before.\n")
 	}
@@ -98,7 +98,7 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 		}
 	case <-time.After(window / 2): // they may cut even the connection that stands
 	}
-	host.Step(ctx, "connecting anew to confirm the firewall rules")
+	host.Step(ctx, "connecting again to confirm the firewall rules")
 	fresh, done = redial.Fresh(time.Until(deadline) * 2 / 3)
 	if err = confirm(confirming, fresh, token); err == nil {
 		return fresh, done, nil
@@ -138,7 +138,7 @@ func load(ctx, loading context.Context, m host.Machine, token string, window tim
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("load firewall rules: %w; the machine goes back to its former rules by itself within %s", err, window)
+		return fmt.Errorf("load firewall rules: %w; the machine rolls back to its former rules by itself within %s", err, window)
 	case errors.As(err, &lost), loading.Err() != nil:
 		return nil
 	}

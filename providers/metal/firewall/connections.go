@@ -20,8 +20,8 @@ type Connections struct {
 	Peers     []Peer     // that connected to one of the listeners
 	Own       netip.Addr // where our own connection comes from, as the machine sees it; invalid when that is not known
 	OwnPort   uint16     // where it goes to
-	// LetIn says whom somebody else's rules let in, which stay; nil for nobody. The
-	// zero address is anybody's.
+	// LetIn reports whether foreign rules, which stay, allow a connection; nil if
+	// there are none. The zero address stands for any address.
 	LetIn func(protocol Protocol, port uint16, from netip.Addr) bool
 }
 
@@ -37,7 +37,7 @@ type Listener struct {
 type Peer struct {
 	Address  netip.Addr
 	Port     uint16 // the listener's
-	NodePort bool   // nobody listens there: the connection goes on to a pod
+	NodePort bool   // no process listens there: the connection is forwarded to a pod
 }
 
 // ss says who listens on TCP and UDP, with the programs, and which TCP
@@ -86,7 +86,7 @@ func (s *sockets) lines() host.Lines {
 func (s *sockets) listener(f []string) error {
 	l, address, ok := facts.ReadListener(f[0])
 	if !ok {
-		return fmt.Errorf("%q is no listener of tcp or udp", shorten(f[0]))
+		return fmt.Errorf("%q is not a listener of tcp or udp", shorten(f[0]))
 	}
 	if protocol := (map[string]Protocol{"tcp": TCP, "udp": UDP}[l.Protocol]); !address.Unmap().IsLoopback() { // others can reach it
 		s.c.Listeners = append(s.c.Listeners, Listener{protocol, uint16(l.Port), strings.ReplaceAll(l.Process, "\uFFFD", "?")})
@@ -119,7 +119,7 @@ func (s *sockets) tracked(f []string) error {
 }
 
 func (s *sockets) finish() Connections {
-	// What the machine says to itself goes over lo, whatever the addresses.
+	// Connections of the machine with itself use lo, whatever the addresses.
 	s.c.Peers = slices.DeleteFunc(s.c.Peers, func(p Peer) bool { return p.Address.IsLoopback() || s.own[p.Address] })
 	slices.SortStableFunc(s.c.Listeners, func(a, b Listener) int {
 		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Program, b.Program))
@@ -136,7 +136,7 @@ func (s *sockets) finish() Connections {
 func readEndpoint(s string) (netip.Addr, uint16, error) {
 	address, port, ok := facts.Endpoint(s)
 	if !ok {
-		return address, 0, fmt.Errorf("%q is no address with a port", s)
+		return address, 0, fmt.Errorf("%q is not an address with a port", s)
 	}
 	return address.Unmap(), uint16(port), nil
 }
@@ -179,7 +179,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 	for _, p := range c.Peers {
 		own := p.Address == c.Own && p.Port == c.OwnPort
 		if p.NodePort && (want.Role == NoRole || before != nil && before.Role == NoRole) {
-			continue // without a role nobody judges what goes on to pods
+			continue // without a role the firewall does not filter connections to pods
 		}
 		if !own && !allows(TCP, p.Port, p.Address) && was(TCP, p.Port, p.Address) {
 			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s, which is connected to %s, cannot come back", p.Address, port(TCP, p.Port, programs[p.Port]))})

@@ -112,7 +112,7 @@ func (o object) tableName() string {
 	return o.text("table")
 }
 
-// hook says where a base chain stands, as it is written in a file.
+// hook renders the hook of a base chain, as in a file.
 func (o object) hook() string {
 	if o.text("hook") == "" {
 		return ""

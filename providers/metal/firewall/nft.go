@@ -41,8 +41,8 @@ const (
 	preroutingHook = "type filter hook prerouting priority -150; policy accept"
 )
 
-// always is what every machine has to let in. That a packet is invalid is no
-// reason to drop it here: it is dropped at the end unless somebody may send it.
+// always is what every machine has to let in. Invalid packets are not dropped
+// here: they are dropped at the end, unless a rule accepts their source.
 var always = []string{
 	"ct state established,related accept",
 	`iifname "lo" accept`,

@@ -58,15 +58,15 @@ WantedBy=sysinit.target nftables.service
 type Have struct {
 	Backend Backend
 	Lines   []string // as Spec.Lines says what they should be
-	// Persistent says that what is declared comes back after a reboot; Why says
-	// why not.
+	// Persistent reports whether the declared rules come back after a reboot; Why
+	// says why not.
 	Persistent bool
 	Why        string
 	// Others filter what comes in, too: what they drop stays dropped. Each is
 	// named as table and chain.
 	Others []string
-	// Theirs are somebody else's rules of ufw, where it is used: they stay, and
-	// those that were there before come first.
+	// Theirs are the foreign rules of ufw, where it is used: they stay, and older
+	// ones precede ours.
 	Theirs []string
 	tuples [][]string // of the same, as ufw keeps them
 
@@ -79,17 +79,17 @@ type Have struct {
 	pending    string // token of rules that nobody confirmed yet
 	ufw        []ufwRule
 	ufwEnabled string            // what systemctl is-enabled says of ufw.service
-	theirs     map[string]string // somebody else's rules of ufw, and what they do
-	standIns   []ufwRule         // those of ours that somebody else has already
-	against    []string          // those of ours that somebody else has the opposite of
+	theirs     map[string]string // foreign rules of ufw, with their descriptions
+	standIns   []ufwRule         // our rules that already exist as foreign rules
+	against    []string          // our rules that foreign rules contradict
 	unfit      error             // why stoke cannot work with the machine's firewall, and what to do
 }
 
-// observeScript says everything at once, each thing in a line: its name and its
-// content in base64. What there is not, has no line.
+// observeScript prints everything at once, a line for each fact: its name and
+// its content in base64. A missing fact has no line.
 //
-// It waits until nobody loads rules or takes them back any more: in the middle of
-// that, ufw says that it is off.
+// It waits for processes that load rules or roll them back: during that, ufw
+// reports that it is off.
 const observeScript = `# observe the firewall
 export LC_ALL=C
 if [ -e /run/stoke-firewall/lock ]; then exec 9</run/stoke-firewall/lock; flock -s -w 60 9 || :; fi
@@ -225,7 +225,7 @@ func (h *Have) judgePersistence(want Spec) {
 	}
 	switch {
 	case h.pending != "":
-		h.Why = "new rules wait for their confirmation and are taken back if none comes"
+		h.Why = "new rules wait for their confirmation and are rolled back without one"
 	case h.Backend.isUFW() && h.ufwEnabled != "enabled":
 		h.Why = "ufw.service is not enabled: ufw says that it is active, and is not after a reboot"
 	case len(table.Chains) == 0:

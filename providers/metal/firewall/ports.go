@@ -41,7 +41,7 @@ func ParseProtocol(s string) (Protocol, error) {
 	if p, ok := protocolNumber(s); ok {
 		return p, nil
 	}
-	return 0, fmt.Errorf("%q is no protocol: use tcp, udp, sctp, another's name or number, or any", s)
+	return 0, fmt.Errorf("%q is not a protocol: use tcp, udp, sctp, another's name or number, or any", s)
 }
 
 func protocolNumber(s string) (Protocol, bool) {
@@ -111,7 +111,8 @@ func CNIs() []string { return slices.Sorted(maps.Keys(cniPorts)) }
 func CNIPorts(name string) ([]Ports, error) {
 	ports, ok := cniPorts[name]
 	if !ok {
-		return nil, fmt.Errorf("%q is no network plugin that stoke knows (%s): declare its ports between nodes as cni_ports",
+		return nil, fmt.Errorf("%q is not a network plugin that stoke knows (%s): declare its ports between nodes as "+
+			"cni_ports",
 			name, strings.Join(CNIs(), ", "))
 	}
 	return ports, nil
@@ -133,7 +134,7 @@ func ParseOpening(s string) (Ports, error) {
 	case err != nil:
 		return Ports{}, fmt.Errorf("%w; ports have theirs behind them, such as 80/tcp or 9000-9100/udp", err)
 	case p == TCP || p == UDP || p == SCTP:
-		return Ports{}, fmt.Errorf("%q has no ports: write 1-65535/%[1]s if all are meant", s)
+		return Ports{}, fmt.Errorf("%q has no ports: write 1-65535/%[1]s for all", s)
 	case !isNumber && s[0] >= '0' && s[0] <= '9':
 		return Ports{}, fmt.Errorf("%q is not clear: write %[1]s/tcp for a port, ip:%[1]s for a protocol", s)
 	}

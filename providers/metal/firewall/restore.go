@@ -14,9 +14,8 @@ const confirmKey = "confirm"
 
 var tableRemoved = host.Outcome{Fact: "nftables table inet " + tableName, Fate: host.Removed}
 
-// Restore takes away what is ours and nobody else's, also where another firewall
-// has come meanwhile that stoke does not work with. Rules that were there before us
-// come back.
+// Restore removes only rules of stoke, also if an unsupported firewall was
+// installed since. Rules that were there before us come back.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	have, err := look(ctx, m, Spec{})
 	if err != nil {

@@ -1,12 +1,12 @@
 package firewall
 
-// The scripts of commit-confirm. What has begun is a file on the machine in a
-// folder that a reboot empties: pending-TOKEN is renamed to confirmed-TOKEN or
-// to going-back-TOKEN, whoever comes first, and the other has lost. Only what has
-// gone back to the end is rolled-back-TOKEN: what is killed meanwhile is done again.
+// The scripts of commit-confirm. The state is a file on the machine in a folder that
+// a reboot empties: pending-TOKEN is renamed to confirmed-TOKEN or to
+// going-back-TOKEN, and the first rename wins. A completed rollback is
+// rolled-back-TOKEN: an interrupted one is repeated.
 //
-// Loading holds a lock, for which going back waits: rules that were still being
-// loaded would come after it, with nobody left to take them back.
+// Loading holds a lock that the rollback waits for: otherwise rules that were
+// still being loaded would follow it, and stay.
 
 // rollbackFile is run by the timer, with the token. Over SSH it runs without the
 // connection's output: when that is gone, the first message would end it.

@@ -102,7 +102,7 @@ type Problem struct {
 func (s Spec) Problems() []Problem {
 	var p problems
 	if !slices.Contains([]Role{NoRole, Worker, ControlPlane}, s.Role) {
-		p.add("role", "%q is no role: use control-plane, worker or none", s.Role)
+		p.add("role", "%q is not a role: use control-plane, worker or none", s.Role)
 	}
 	for _, a := range s.Nodes {
 		p.node("peers", a)
@@ -119,7 +119,7 @@ func (s Spec) Problems() []Problem {
 		p.add("peers", "a machine with the role %s needs to know the other nodes: list their addresses in peers", s.Role)
 	}
 	if len(s.SSH) == 0 {
-		p.add("ssh_from", "nobody could log in any more, stoke neither: declare the ranges that SSH is used from")
+		p.add("ssh_from", "no login would be possible, not even for stoke: declare the ranges that SSH is used from")
 	}
 	for i, r := range s.NodePorts {
 		p.nodePort(i, r)
@@ -146,7 +146,7 @@ func (p *problems) node(argument string, a netip.Addr) {
 	case !a.Unmap().Is4():
 		p.add(argument, "the address %s is not IPv4: clusters of IPv6 and of both are not supported yet", a)
 	case a.Unmap().IsUnspecified(), a.Unmap().IsMulticast(), a.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		p.add(argument, "the address %s is none of a machine", a)
+		p.add(argument, "the address %s is not valid for a machine", a)
 	}
 }
 

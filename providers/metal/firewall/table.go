@@ -33,7 +33,7 @@ var Table = host.Table[Spec, Have]{{
 		if _, err := rec.Was(rulesKey, &was); err == nil && was.nothing() {
 			return removed
 		}
-		return host.Change{Fact: "firewall rules become those that were there before", Path: []string{"rules"}}
+		return host.Change{Fact: "firewall rules get their former values", Path: []string{"rules"}}
 	},
 }}
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ufwRule is an allow rule of ufw that carries our mark. What is for everybody
-// is two of them: ufw keeps those of IPv4 and IPv6 apart.
+// ufwRule is an allow rule of ufw that carries our mark. An opening for all
+// sources is two rules: ufw keeps IPv4 and IPv6 apart.
 type ufwRule struct {
 	Proto   string // tcp, udp, … or any
 	From    string // a range
@@ -43,15 +43,16 @@ func (r ufwRule) args() []string {
 	return args
 }
 
-// ufwProtocols are those that ufw knows, beside tcp and udp; the last two over
-// IPv4 alone.
+// ufwProtocols are the protocols that ufw supports, in addition to tcp and udp;
+// the last two only over IPv4.
 var ufwProtocols = map[Protocol]string{TCP: "tcp", UDP: "udp", 47: "gre", 50: "esp", 51: "ah", 112: "vrrp", 2: "igmp", 41: "ipv6"}
 
 func (p Protocol) hasUFW(source netip.Prefix) bool { return p != 2 && p != 41 || source.Addr().Is4() }
 
 // ufwRules are the Spec's openings as rules of ufw, each for one source: ufw
 // has no sets, and takes a good part of a second for a rule. cannot is what ufw
-// has no rule for. What is for everybody is not, where ufw leaves IPv6 out.
+// has no rule for. A rule for all sources is not possible if ufw leaves IPv6
+// out.
 func (s Spec) ufwRules(b Backend) (rules []ufwRule, cannot []string) {
 	seen := map[string]bool{} // ufw keeps one rule of a kind
 	for _, o := range s.openings() {
@@ -101,8 +102,8 @@ func ufwPorts(p Ports) string {
 	return fmt.Sprintf("%d:%d", p.First, p.Last)
 }
 
-// guard is the table beside ufw: it judges node ports alone. ufw's rules for
-// what comes in do not see a node port that goes on to a pod.
+// guard is a table next to ufw that only filters node ports. ufw's rules for
+// incoming packets do not apply to a node port that is forwarded to a pod.
 func (s Spec) guard() NftTable {
 	t := s.Table()
 	t.Chains = slices.DeleteFunc(t.Chains, func(c Chain) bool { return c.Name == "input" })

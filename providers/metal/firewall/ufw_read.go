@@ -85,7 +85,7 @@ func readUFWRule(line string) (r ufwRule, action string, err error) {
 	}
 	fields := strings.Fields(line)
 	if len(fields) != 7 || fields[4] != "any" || fields[6] != "in" || fields[3] != "0.0.0.0/0" && fields[3] != "::/0" {
-		return ufwRule{}, "", nil // somebody's own, whatever its comment says
+		return ufwRule{}, "", nil // a foreign rule, whatever its comment
 	}
 	action, r.Proto, r.Ports, r.From = fields[0], fields[1], fields[2], fields[5]
 	if r.Ports == "any" {
@@ -131,8 +131,8 @@ func (h Have) LetsIn(protocol Protocol, port uint16, from netip.Addr) bool {
 	return false
 }
 
-// theirRule says for people what somebody else's rule for what comes in does,
-// "" for any other line.
+// theirRule describes a foreign rule for incoming connections; it returns ""
+// for any other line.
 func theirRule(line string) string {
 	f := tuple(line)
 	if len(f) < 7 || strings.HasPrefix(f[0], "route:") || !slices.ContainsFunc(f[6:], func(w string) bool { return w == "in" || strings.HasPrefix(w, "in_") }) {
@@ -149,9 +149,8 @@ func theirRule(line string) string {
 	return fmt.Sprintf("%.20s %.40s from %.50s", f[0], ports, from)
 }
 
-// standIn takes somebody else's rules for those of ours that they are as good
-// as. ufw keeps one rule of a kind: ours would take their place, and destroying
-// would remove them.
+// standIn counts foreign rules that equal ours as ours. ufw keeps one rule of a
+// kind: ours would take their place, and destroying would remove them.
 func (h *Have) standIn(want Spec) {
 	if !h.Backend.isUFW() {
 		return

@@ -11,15 +11,15 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// Step tells people what is being done.
+// Step reports the present step to the user.
 func Step(ctx context.Context, format string, args ...any) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
 }
 
-// ErrStopped says that somebody asked to stop.
+// ErrStopped: the user asked to stop.
 var ErrStopped = errors.New("stopped")
 
-// Pause waits, unless the context ends or somebody asks to stop.
+// Pause waits, unless the context ends or the user asks to stop.
 func Pause(ctx context.Context, d time.Duration) error {
 	stopping := providers.CallFrom(ctx).Stopping
 	select {
@@ -71,18 +71,18 @@ func (d Disruption) String() string {
 	return "unknown"
 }
 
-// Change is one fact that differs from what is declared.
+// Change is one fact that differs from the declaration.
 type Change struct {
 	Fact       string   // as people call it, such as "sysctl net.ipv4.ip_forward"
-	Path       []string // where it stands in the resource, such as sysctl, net.ipv4.ip_forward
+	Path       []string // its place in the resource, such as sysctl, net.ipv4.ip_forward
 	Have, Want string   // "" where there is nothing
 	Disruption Disruption
-	// Reloads says that it reloads systemd besides, as the scripts of packages
-	// do that restart a service.
+	// Reloads reports that it also reloads systemd, as the scripts of packages do
+	// that restart a service.
 	Reloads bool
-	// Drains says that pods have to leave for it, where the machine is a node.
+	// Drains reports that pods have to leave for it, if the machine is a node.
 	Drains bool
-	Says   string // what people are told of it besides
+	Says   string // further text for people
 }
 
 // Greatest is the disruption of all changes together.
@@ -100,7 +100,7 @@ func Reloads(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.Reloads || c.Disruption == ReloadsSystemd })
 }
 
-// Fate is what became of a fact when its resource was destroyed.
+// Fate is the result for a fact when its resource is destroyed.
 type Fate string
 
 const (
@@ -114,13 +114,13 @@ type Outcome struct {
 	Fact string
 	Fate Fate
 	Why  string // for Left
-	// Expected says of what is Left that it stays wherever such a thing is taken
-	// back, and harms nobody: it is told, and is no warning.
+	// Expected marks a leftover that is normal and harmless: reported without a
+	// warning.
 	Expected bool
 }
 
-// ReportLeft tells of what is no longer declared and stays all the same. It is one
-// line: of lines that come at the same time, only the last is shown.
+// ReportLeft reports facts that are no longer declared and stay. It is one line:
+// of lines that come at the same time, only the last is shown.
 func ReportLeft(ctx context.Context, outcomes []Outcome) {
 	var left []string
 	for _, o := range outcomes {

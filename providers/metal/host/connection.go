@@ -18,8 +18,8 @@ func Dial(ctx context.Context, m Machine, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// Forget drops the connection to the machine, which is known to be of no use:
-// the next command dials anew. What runs on it is lost.
+// Forget drops the unusable connection to the machine: the next command dials
+// again. Running commands are lost.
 func Forget(m Machine) {
 	if f, ok := m.(interface{ Forget() }); ok {
 		f.Forget()

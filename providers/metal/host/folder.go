@@ -46,9 +46,9 @@ func (r *Record) MakeFolder(ctx context.Context, part, dir string) error {
 	return nil
 }
 
-// RemoveFolders removes the folders that MakeFolder made for a part and that are
-// empty now, but for those that keep speaks for; nil speaks for none. It goes on
-// knowing of those that stay.
+// RemoveFolders removes the empty folders that MakeFolder made for a part,
+// except folders that keep claims; nil speaks for none. The record keeps the
+// others.
 func (r *Record) RemoveFolders(ctx context.Context, part string, keep func(dir string) bool) ([]Outcome, error) {
 	var folders []string
 	for _, note := range slices.Backward(r.Keys(folderKey(part))) { // the deepest first

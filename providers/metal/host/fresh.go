@@ -6,10 +6,9 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// Fresh is the same machine by connections of its own, made anew over the same
-// hops and tried for as long as patience says. It answers whether the machine
-// can still be reached, which a connection that stands already cannot. done
-// closes them.
+// Fresh is the same machine by new connections over the same hops, tried for as
+// long as patience says. It proves that the machine can still be reached, which
+// an open connection does not. done closes them.
 func (r *Remote) Fresh(patience time.Duration) (m Machine, done func()) {
 	pool := &ssh.Pool{Patience: patience}
 	if r.Pool != nil {

@@ -21,7 +21,7 @@ const mostTries = 3
 // the holder's token, $4 what the holder says of itself, $5 after how many
 // seconds a lock is dead, $6 which process the holder is, $7 the token of a
 // holder that is known to be dead. Time is the machine's own since boot, which
-// nobody sets.
+// cannot be set.
 const lockScript = `# lock the machine
 set -eu
 umask 077
@@ -130,8 +130,8 @@ func (s *lease) renew() {
 	}
 }
 
-// check renews the lease. That the machine could not be asked is no loss: a slow
-// line may be full of what is being sent. Only the machine knows who has it.
+// check renews the lease. A failed request does not lose the lease: a slow line
+// may be full of uploaded data. Only the machine knows who has it.
 func (s *lease) check(ctx context.Context) error {
 	began := time.Now()
 	a, err := s.ask(ctx, "beat", "")
@@ -146,7 +146,7 @@ func (s *lease) check(ctx context.Context) error {
 		s.seen = began
 		return nil
 	}
-	why := "it is gone; somebody removed it, or the machine was restarted"
+	why := "it is gone; it was removed, or the machine was restarted"
 	if a.who != "" {
 		why = "it was taken over by " + a.who + ", after this process had not been heard of for " + s.lasts.String()
 	}
@@ -163,7 +163,7 @@ func (s *lease) doubt() {
 }
 
 // held asks the machine when the last answer is older than two heartbeats: this
-// process may have been suspended, in which case only the wall clock went on.
+// process may have been suspended, and then only the wall clock continued.
 func (s *lease) held(ctx context.Context) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -193,7 +193,8 @@ func (s *lease) pause() {
 	s.paused = true
 }
 
-// resume takes the lock anew after a reboot. Somebody who was quicker has it.
+// resume takes the lock again after a reboot. It fails if another process was
+// quicker.
 func (s *lease) resume(ctx context.Context) error {
 	began := time.Now()
 	a, err := s.ask(ctx, "take", "")
@@ -228,7 +229,7 @@ func (s *lease) free(ctx context.Context) {
 	s.lose(context.Canceled)
 }
 
-// guarded is a machine on which nothing runs once the lease is lost.
+// guarded is a machine that runs nothing once the lease is lost.
 type guarded struct {
 	Machine
 	lease *lease

@@ -29,14 +29,14 @@ const (
 // have their turns one after another.
 //
 // The lock is a file under /run/stoke on the machine, so a reboot ends it. Its
-// holder renews it every five seconds. One that has not been renewed for 30
+// holder renews it every five seconds. A lease that was not renewed for 30
 // seconds, by the machine's own clock since boot, is taken over, so that a
-// killed stoke is in nobody's way; by a process of the same computer at once,
-// since that sees that the holder is gone.
+// killed stoke does not block others; by a process of the same computer at
+// once, since that sees that the holder is gone.
 type Locks struct {
-	// Holder says who works here, for the messages of others:
-	// "alice@laptop, process 4242, stoke apply, since 2026-11-21T10:00:00Z".
-	// It is different for every process.
+	// Holder describes this process, for the messages of others: "alice@laptop,
+	// process 4242, stoke apply, since 2026-11-21T10:00:00Z". It is different for
+	// every process.
 	Holder string
 	// Wait is how long to wait for a machine that another process works on; 0:
 	// five minutes.
@@ -73,7 +73,7 @@ type turns struct {
 	lease *lease        // of whoever has the turn; nil: the machine is not locked
 }
 
-// LockedError says that another process works on a machine.
+// LockedError: another process works on a machine.
 type LockedError struct {
 	Host, Who string
 	Waited    time.Duration
@@ -84,11 +84,12 @@ func (e *LockedError) Error() string {
 		e.Host, e.Who, e.Waited.Round(time.Second), lockLease)
 }
 
-// LostLockError says that a machine is not ours to change any more.
+// LostLockError: stoke may no longer change a machine.
 type LostLockError struct{ Host, Why string }
 
 func (e *LostLockError) Error() string {
-	return fmt.Sprintf("%s: the lock is lost: %s; nothing more was changed, and the next apply goes on from what is there", e.Host, e.Why)
+	return fmt.Sprintf("%s: the lock is lost: %s; nothing more was changed, and the next apply continues from the "+
+		"observed state", e.Host, e.Why)
 }
 
 // Lock is one turn at a machine.
@@ -103,7 +104,7 @@ type Lock struct {
 }
 
 // Lock waits for a turn at the machine. Unlock ends it. Within a turn, with the
-// turn's context, it is no turn of its own.
+// turn's context, it does not wait.
 func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 	key := identity(m)
 	if s := leaseFrom(ctx); s != nil && identity(s.machine) == key { // within a turn
@@ -136,14 +137,14 @@ func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 // Context is cancelled when the lock is lost, with a *LostLockError as cause.
 func (l *Lock) Context() context.Context { return l.ctx }
 
-// Machine is the machine, on which nothing runs once the lock is lost.
+// Machine is the machine; it runs nothing once the lock is lost.
 func (l *Lock) Machine() Machine { return l.machine }
 
 // Held asks the machine whether the lock is still ours, unless it said so a
 // moment ago.
 func (l *Lock) Held(ctx context.Context) error { return l.lease.held(ctx) }
 
-// Unlock ends the turn. The machine is unlocked when nobody else in this
+// Unlock ends the turn. The machine is unlocked when no other turn in this
 // process waits for it. It may be called again.
 func (l *Lock) Unlock() {
 	l.locks.mu.Lock()
@@ -196,8 +197,7 @@ func (l *Locks) enter(key string) *turns {
 	return t
 }
 
-// release is for whoever has no turn. Who leaves last while the machine is still
-// locked unlocks it.
+// release is for whoever has no turn. The last one to leave unlocks the machine.
 func (l *Locks) release(key string, t *turns) {
 	l.mu.Lock()
 	t.users--
@@ -206,7 +206,7 @@ func (l *Locks) release(key string, t *turns) {
 		delete(l.machines, key)
 	}
 	l.mu.Unlock()
-	if last && t.lease != nil { // nobody else knows t any more
+	if last && t.lease != nil { // no caller uses t any longer
 		t.lease.free(context.Background())
 	}
 }

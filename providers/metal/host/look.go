@@ -13,9 +13,10 @@ import (
 // mostLines bounds what a machine may say in one look.
 const mostLines = 100_000
 
-// Lines says how a look at a machine is read. A look is a script that prints
+// Lines is the parser of a look at a machine. A look is a script that prints
 // lines, each a kind and fields with tabs between them, and "end" as the last.
-// What others wrote is in base64, so that nothing in it can pass for a line.
+// Texts from elsewhere are in base64, so that nothing in them can pass for a
+// line.
 type Lines map[string]Line
 
 // Line is one kind of line; see Fields and Data.
@@ -31,11 +32,11 @@ func Fields(n int, take func(f []string) error) Line { return Line{fields: n, ta
 // Data is Fields with the last one in base64, which is taken decoded.
 func Data(n int, take func(f []string) error) Line { return Line{fields: n, data: true, take: take} }
 
-// Once is a line that comes exactly once.
+// Once is a line that occurs exactly once.
 func (l Line) Once() Line { l.once = true; return l }
 
-// Look runs a script and reads what it prints. What is looked at is named in
-// errors.
+// Look runs a script and parses its output. Errors contain what, the observed
+// thing.
 func Look(ctx context.Context, m Machine, what, script string, lines Lines, args ...string) error {
 	out, err := LookScript(ctx, m, script, args...)
 	if err != nil {
@@ -47,7 +48,7 @@ func Look(ctx context.Context, m Machine, what, script string, lines Lines, args
 	return nil
 }
 
-// AnswerError says that a machine answered, and what it said cannot be read.
+// AnswerError: a machine's answer cannot be parsed.
 type AnswerError struct {
 	Host, What string
 	Err        error
@@ -73,7 +74,7 @@ func (l Lines) Read(out []byte) error {
 		f := strings.Split(text, "\t")
 		line, known := l[f[0]]
 		if n++; !known || line.fields > 0 && len(f) != line.fields+1 || n > mostLines {
-			return fmt.Errorf("line %d of the answer, %.80q with %d fields, is none that was asked for", n, f[0], len(f)-1)
+			return fmt.Errorf("line %d of the answer, %.80q with %d fields, is not a requested one", n, f[0], len(f)-1)
 		}
 		times[f[0]]++
 		if last := len(f) - 1; line.data {

@@ -9,11 +9,11 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// Machine is where things are looked at and done.
+// Machine is a machine to observe and to change.
 type Machine interface {
 	// Name is what messages call the machine: its address.
 	Name() string
-	// Run runs a command to its end. One that failed is a *ssh.CommandError, a
+	// Run runs a command to its end. A failed command is a *ssh.CommandError, a
 	// connection that broke during a command that may run Once a *ssh.LostError.
 	Run(ctx context.Context, cmd Command) (ssh.Output, error)
 	// Put writes a file in one step, as root: the old content is there until the
@@ -24,17 +24,17 @@ type Machine interface {
 // Command is a program to run, as root.
 type Command struct {
 	Args  []string // nothing in them may be secret, nor come from strings put together: arguments are quoted
-	Stdin []byte   // the way for what is secret
-	// Open is Stdin for what is too large for memory: it is read while the
-	// command runs, opened anew when the command is run again, and closed.
+	Stdin []byte   // the way for secrets
+	// Open is Stdin for content that is too large for memory: it is read while the
+	// command runs, opened again when the command is repeated, and closed.
 	Open func() (io.ReadCloser, error)
-	// Once says that running it twice does harm. Any other command is run again
-	// where the connection broke.
+	// Once: running it twice does harm. Any other command is run again where the
+	// connection broke.
 	Once bool
 	// Unprivileged runs it as the user who logged in.
 	Unprivileged bool
-	// Look says that it changes nothing and starts nothing that goes on without it:
-	// sudo is asked once for all such commands.
+	// Look marks a command that changes nothing and leaves nothing running: all
+	// such commands share one call of sudo.
 	Look bool
 }
 
@@ -44,15 +44,15 @@ func Run(ctx context.Context, m Machine, args ...string) ([]byte, error) {
 	return out.Stdout, err
 }
 
-// Script runs a shell script that may be repeated. The script is a constant;
-// what varies is in args, which it sees as "$1", "$2" and so on. If it has several
-// lines, the first one is a comment that says what it is for: people read that in
-// errors and in the machine's log of sudo.
+// Script runs a shell script that may be repeated. The script is a constant; what
+// varies is in args, which it sees as "$1", "$2" and so on. If it has several
+// lines, the first one is a comment with its purpose: people read that in errors
+// and in the machine's log of sudo.
 func Script(ctx context.Context, m Machine, script string, args ...string) ([]byte, error) {
 	return Run(ctx, m, append([]string{"sh", "-c", script, "sh"}, args...)...)
 }
 
-// Do is Script for what it does alone, which is named in errors.
+// Do runs Script without its output. Errors contain what.
 func Do(ctx context.Context, m Machine, what, script string, args ...string) error {
 	if _, err := Script(ctx, m, script, args...); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -60,7 +60,7 @@ func Do(ctx context.Context, m Machine, what, script string, args ...string) err
 	return nil
 }
 
-// LookScript is Script for one that changes nothing; see Command.Look.
+// LookScript is Script for a script that changes nothing; see Command.Look.
 func LookScript(ctx context.Context, m Machine, script string, args ...string) ([]byte, error) {
 	out, err := m.Run(ctx, Command{Args: append([]string{"sh", "-c", script, "sh"}, args...), Look: true})
 	return out.Stdout, err
@@ -92,7 +92,7 @@ func exited(err error) (int, error) {
 const readScript = `# read a file
 if [ -e "$1" ] || [ -L "$1" ]; then printf y; exec cat -- "$1"; else printf n; fi`
 
-// ReadFile reads a file; exists is false when there is none.
+// ReadFile reads a file; exists is false without a file.
 func ReadFile(ctx context.Context, m Machine, path string) (content []byte, exists bool, err error) {
 	out, err := LookScript(ctx, m, readScript, path)
 	if err != nil || len(out) == 0 || out[0] == 'n' {
@@ -101,7 +101,7 @@ func ReadFile(ctx context.Context, m Machine, path string) (content []byte, exis
 	return out[1:], true, nil
 }
 
-// Remove removes a file; that there is none is no error.
+// Remove removes a file; a missing file is not an error.
 func Remove(ctx context.Context, m Machine, path string) error {
 	_, err := Run(ctx, m, "rm", "-f", "--", path)
 	return err

@@ -30,8 +30,8 @@ type RebootLimits struct {
 	Up time.Duration
 	// Settle is from there until systemd has started everything: 5 minutes.
 	Settle time.Duration
-	// Refused is for how long a machine that comes up may let nobody in, which
-	// it does while /run/nologin is there: 3 minutes.
+	// Refused is for how long a booting machine may refuse logins, which it does
+	// while /run/nologin exists: 3 minutes.
 	Refused time.Duration
 	// Ask is for one question: 15 seconds.
 	Ask time.Duration
@@ -46,7 +46,7 @@ func (l RebootLimits) orDefaults() RebootLimits {
 	}
 }
 
-// lifeScript tells one life of the machine from another, and how far it is.
+// lifeScript prints the boot id of the machine, and how far it has started.
 const lifeScript = `# ask which boot it is
 set -eu
 cat /proc/sys/kernel/random/boot_id
@@ -87,9 +87,9 @@ func parseBoot(out string) (Boot, error) {
 }
 
 // Reboot restarts the machine and waits until it is up again: until it shows
-// another boot id, and systemd has started what it starts. A machine that comes
-// up degraded is up; Boot says which units failed. Where the context comes from
-// a Lock, the lock goes on after the reboot.
+// another boot id, and systemd has started what it starts. A machine that boots
+// degraded is up; Boot says which units failed. If the context belongs to a
+// Lock, the lock continues after the reboot.
 func Reboot(ctx context.Context, m Machine, limits RebootLimits) (Boot, error) {
 	limits = limits.orDefaults()
 	before, err := ReadBoot(ctx, m)
@@ -104,7 +104,7 @@ func Reboot(ctx context.Context, m Machine, limits RebootLimits) (Boot, error) {
 			return Boot{}, err
 		}
 		lease.pause()
-		direct = lease.machine // what is asked while the lock is away
+		direct = lease.machine // for requests while the lock is away
 	}
 	w := &rebooting{machine: direct, limits: limits, before: before}
 	after, err := w.run(ctx)
@@ -123,7 +123,7 @@ type rebooting struct {
 	machine Machine
 	limits  RebootLimits
 	before  Boot
-	refused time.Time // since when the machine lets nobody in
+	refused time.Time // since when the machine refuses logins
 }
 
 func (w *rebooting) run(ctx context.Context) (Boot, error) {
@@ -144,7 +144,8 @@ func (w *rebooting) run(ctx context.Context) (Boot, error) {
 			Step(ctx, "restarted after %s", time.Since(began).Round(time.Second))
 			return w.settle(ctx, b)
 		case time.Since(began) > w.limits.Up:
-			return b, fmt.Errorf("%s was told to, and still runs after %s; `systemctl list-jobs` there says what it waits for", w.machine.Name(), w.limits.Up)
+			return b, fmt.Errorf("%s got the command, and still runs after %s; `systemctl list-jobs` there shows the "+
+				"reason", w.machine.Name(), w.limits.Up)
 		case !sure && b.State != "stopping" && time.Since(began) > w.limits.Ask:
 			// The connection broke as the command was sent: it may never have arrived.
 			if sure, err = w.send(ctx); err != nil {
@@ -157,8 +158,8 @@ func (w *rebooting) run(ctx context.Context) (Boot, error) {
 	}
 }
 
-// send tells the machine to reboot. sure is false when nobody knows whether it
-// has heard it.
+// send starts the reboot of the machine. sure is false if the machine may not
+// have received it.
 func (w *rebooting) send(ctx context.Context) (sure bool, err error) {
 	_, err = w.machine.Run(ctx, Command{Args: []string{"systemctl", "--no-block", "reboot"}, Once: true})
 	var lost *ssh.LostError
@@ -178,7 +179,7 @@ func (w *rebooting) ask(ctx context.Context) (b Boot, err error) {
 	return b, err
 }
 
-// patience says whether waiting goes on after a question that was not answered.
+// patience reports whether to continue after an unanswered question.
 func (w *rebooting) patience(ctx context.Context, err error, began time.Time) error {
 	var key *ssh.HostKeyError
 	switch {
@@ -210,7 +211,7 @@ func (w *rebooting) settle(ctx context.Context, b Boot) (Boot, error) {
 			return b, nil
 		}
 		if time.Since(began) > w.limits.Settle {
-			return b, fmt.Errorf("%s is up, but after %s still %q; `systemctl list-jobs` there says what it waits for", w.machine.Name(), w.limits.Settle, b.State)
+			return b, fmt.Errorf("%s is up, but after %s still %q; `systemctl list-jobs` there shows the reason", w.machine.Name(), w.limits.Settle, b.State)
 		}
 		if err := w.wait(ctx); err != nil {
 			return b, err

@@ -15,14 +15,14 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// Root is the folder on a machine that is stoke's own. Nobody but root reads it.
+// Root is stoke's folder on a machine. Nobody but root reads it.
 const Root = "/var/lib/stoke"
 
-// Record is what stoke has changed on a machine and what was there before. It
-// is kept on the machine, one for each kind of resource, so that destroying
-// works without it in the state, and so that two resources never manage one
-// machine. What was there is written down before it is changed, and only once:
-// later changes are stoke's own.
+// Record has the changes that stoke made on a machine, and the values before
+// them. It is kept on the machine, one for each kind of resource, so that
+// destroying works without it in the state, and so that two resources never
+// manage one machine. Each value is noted before its first change, and only
+// then: later changes are stoke's own work.
 type Record struct {
 	m    Machine
 	file string
@@ -42,11 +42,11 @@ type recordData struct {
 
 const recordVersion = 1
 
-// ErrNoRecord says that a machine has no record of a kind.
+// ErrNoRecord: a machine has no record of a kind.
 var ErrNoRecord = errors.New("stoke manages nothing of this kind on the machine")
 
 // OpenRecord reads the machine's record of a kind such as "host" or "firewall".
-// Where there is none, the error is ErrNoRecord.
+// Without one, the error is ErrNoRecord.
 func OpenRecord(ctx context.Context, m Machine, kind string) (*Record, error) {
 	r := &Record{m: m, file: path.Join(Root, kind, "record.json")}
 	content, exists, err := ReadFile(ctx, m, r.file)
@@ -65,7 +65,8 @@ func OpenRecord(ctx context.Context, m Machine, kind string) (*Record, error) {
 	return r, nil
 }
 
-// NewRecord makes a machine's record. There must be none of that kind.
+// NewRecord makes a machine's record. The machine must not have one of that
+// kind.
 func NewRecord(ctx context.Context, m Machine, kind, id, by string) (*Record, error) {
 	r := &Record{m: m, file: path.Join(Root, kind, "record.json"), data: recordData{Version: recordVersion, ID: id, By: by}}
 	if _, err := Run(ctx, m, "install", "-d", "-m", "0700", Root, path.Dir(r.file)); err != nil {
@@ -87,8 +88,8 @@ func (r *Record) Declared() json.RawMessage {
 	return r.data.Declared
 }
 
-// Declare keeps what the resource declares, which is no note of what was there
-// before: nothing is restored by it.
+// Declare stores the declaration of the resource. It is not a note of former
+// values: nothing is restored from it.
 func (r *Record) Declare(ctx context.Context, declared json.RawMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +142,7 @@ func (r *Record) Forget(ctx context.Context, keys ...string) error {
 	return r.Replace(ctx, nil, keys...)
 }
 
-// replace is Replace under mu. What cannot be written down is not noted.
+// replace is Replace under mu. A failed write notes nothing.
 func (r *Record) replace(ctx context.Context, is map[string]any, drop ...string) error {
 	before, now := r.data.Was, map[string]json.RawMessage{}
 	maps.Copy(now, before)
@@ -169,7 +170,7 @@ func (r *Record) replace(ctx context.Context, is map[string]any, drop ...string)
 	return err
 }
 
-// Was reads what was written down under a key; false when there is nothing.
+// Was reads the note under a key; false when there is nothing.
 func (r *Record) Was(key string, into any) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,8 +216,8 @@ func (r *Record) save(ctx context.Context) error {
 }
 
 // backup copies a file aside, with owner, mode and times, and says "there" or
-// "absent". The copy is whole before it has its name. One that is there is of a
-// file that was put back, or was never noted: what there is now is what counts.
+// "absent". The copy is whole before it has its name. An older copy is of a
+// file that was put back, or was never noted: the present file counts.
 const backup = `# keep a file
 set -e
 if [ ! -e "$1" ] && [ ! -L "$1" ]; then echo absent; exit 0; fi
@@ -231,7 +232,7 @@ absent) rm -f -- "$1" ;;
 *) cp -a -- "$2" "$1.stoke-new"; mv -f -- "$1.stoke-new" "$1" ;;
 esac`
 
-// KeepFile keeps a file as it is, or that there is none, for RestoreFile. Only
+// KeepFile keeps a file as it is, or notes its absence, for RestoreFile. Only
 // the first time counts. The content stays on the machine.
 func (r *Record) KeepFile(ctx context.Context, name string) error {
 	key := "file " + name
@@ -255,8 +256,8 @@ func (r *Record) WriteFile(ctx context.Context, name string, content []byte) err
 }
 
 // RestoreFile puts a file back as KeepFile found it and forgets it. A file that
-// was never kept is left alone. The copy goes last: where this is cut off, the
-// file is kept still, or forgotten.
+// was never kept is not touched. The copy is removed last: if this is
+// interrupted, the file is still kept, or forgotten.
 func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) {
 	key := "file " + name
 	var was string

@@ -22,7 +22,8 @@ func (r *Remote) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 	var in input
 	defer in.close()
 	if cmd.Open != nil {
-		// What cannot be opened is told at once; later tries find it out by reading.
+		// An input that cannot be opened is an error at once; later tries find it out
+		// by reading.
 		if in = (input{open: cmd.Open}); in.begin() != nil {
 			return ssh.Output{}, in.err
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Table is what a section looks after, kind by kind. W is what is declared, H
-// what a machine has.
+// Table is what a section looks after, kind by kind. W is the declaration, H
+// has the observed facts.
 type Table[W, H any] []Kind[W, H]
 
 // Kind is a row of a section's table: facts that are noted, compared and given
@@ -16,23 +16,23 @@ type Kind[W, H any] struct {
 	// Key is the key of the record's note. Where a machine has several facts of
 	// the kind it ends in a blank, and the name of one follows.
 	Key string
-	// Names are those of the facts that are declared; "" is the one of a kind
-	// that has one.
+	// Names returns the names of the declared facts; "" is the one of a kind that
+	// has one.
 	Names func(want W, have H) []string
-	// Wanted reports whether a fact that is noted is declared; where it is nil,
-	// one that Names has.
+	// Wanted reports whether a fact that is noted is declared; by default, whether
+	// Names has it.
 	Wanted func(rec *Record, want W, name string) bool
-	// Was is what the record is to note of a fact, nil where that cannot be told.
+	// Was returns the value to note of a fact, nil if it is not known.
 	Was func(want W, have H, name string) any
 	// Files are kept with the note; nil is none.
 	Files func(name string) []string
-	// Diff is what differs of what is declared.
+	// Diff returns the differences of declared facts.
 	Diff func(want W, have H) []Change
 	// Back is what giving a fact back changes.
 	Back func(rec *Record, name string) Change
 }
 
-// One is Names of a kind of which a machine has one fact.
+// One returns Names for a kind with a single fact per machine.
 func One[W, H any](declared func(W) bool) func(W, H) []string {
 	return func(want W, _ H) []string {
 		if declared(want) {
@@ -42,15 +42,15 @@ func One[W, H any](declared func(W) bool) func(W, H) []string {
 	}
 }
 
-// Becomes is Back of facts of a kind that are given back as they were, which
-// interrupts nobody.
+// Becomes is Back for facts that get their former values, which interrupts
+// nothing.
 func Becomes(kind string) func(*Record, string) Change {
 	return func(_ *Record, name string) Change {
 		return Change{Fact: strings.TrimSpace(kind+" "+name) + " becomes what it was before"}
 	}
 }
 
-// Diff compares what is declared with what there is.
+// Diff compares the declaration with the observed facts.
 func (t Table[W, H]) Diff(want W, have H) []Change {
 	var changes []Change
 	for _, k := range t {
@@ -59,10 +59,10 @@ func (t Table[W, H]) Diff(want W, have H) []Change {
 	return changes
 }
 
-// Note writes down what there is of all that is declared for the first time,
-// whether it is to change or not, and never again: what somebody changes by hand
-// later is not what was there before. A file that is not kept although its fact is
-// noted was put back just before something was cut off: it is kept again.
+// Note records the observed values of everything that is declared for the first
+// time, whether it changes or not, and never again: a later change by hand is not
+// a former value. A file that is not kept although its fact is noted was put back
+// just before something was cut off: it is kept again.
 func (t Table[W, H]) Note(ctx context.Context, rec *Record, want W, have H) error {
 	was := map[string]any{}
 	for _, k := range t {
@@ -88,15 +88,16 @@ func (t Table[W, H]) Note(ctx context.Context, rec *Record, want W, have H) erro
 	return rec.RememberAll(ctx, was)
 }
 
-// Undeclared are the keys of what is noted and not declared, in the table's order.
+// Undeclared returns the keys of facts that are noted and not declared, in the
+// table's order.
 func (t Table[W, H]) Undeclared(rec *Record, want W) []string {
 	var keys []string
 	t.undeclared(rec, want, func(k Kind[W, H], name string) { keys = append(keys, k.Key+name) })
 	return keys
 }
 
-// Undoing is what giving back changes that is noted and not declared. What is the
-// same for several is said once.
+// Undoing is what giving back changes that is noted and not declared. Equal texts
+// are listed once.
 func (t Table[W, H]) Undoing(rec *Record, want W) []Change {
 	var changes []Change
 	t.undeclared(rec, want, func(k Kind[W, H], name string) {
@@ -121,7 +122,7 @@ func (t Table[W, H]) undeclared(rec *Record, want W, each func(k Kind[W, H], nam
 	}
 }
 
-// Keys are those of the table's kinds.
+// Keys returns the keys of the table's kinds.
 func (t Table[W, H]) Keys() []string {
 	var keys []string
 	for _, k := range t {

@@ -258,9 +258,9 @@ func DropHalves(ctx context.Context, m host.Machine) error {
 const renames = `# have the API server's certificate made anew
 exec rm -f /etc/kubernetes/pki/apiserver.crt /etc/kubernetes/pki/apiserver.key`
 
-// Rename makes the API server's certificate anew, with the names that the
-// configuration has. kubeadm keeps one that is there, so that goes first; where
-// this is cut off in between, the API server goes on with what it has read.
+// Rename recreates the API server's certificate with the names in the
+// configuration. kubeadm keeps an existing one, so it is removed first; if this
+// is interrupted, the API server keeps the certificate that it has loaded.
 func Rename(ctx context.Context, controlPlane host.Machine, configuration []byte) error {
 	if _, err := host.Script(ctx, controlPlane, renames); err != nil {
 		return err

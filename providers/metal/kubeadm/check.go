@@ -40,7 +40,7 @@ func (p *problems) addAll(field, value string, why []string) {
 
 func entry(field, key string) string { return fmt.Sprintf("%s[%q]", field, key) }
 
-// Check says what is wrong with what is declared for a cluster.
+// Check returns the faults of a declared cluster.
 func (c Cluster) Check() []Problem {
 	var p problems
 	if _, err := ParseRelease(c.Version); err != nil {
@@ -51,10 +51,10 @@ func (c Cluster) Check() []Problem {
 	}
 	p.endpoint("Endpoint", c.Endpoint)
 	if a, err := netip.ParseAddr(c.Advertise); c.Advertise != "" && (err != nil || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast()) {
-		p.add("Advertise", c.Advertise, "is no address that other machines can reach: write one of the control plane machine's")
+		p.add("Advertise", c.Advertise, "is not an address that other machines can reach: write an address of the control plane's machine")
 	}
 	if c.Port < 0 || c.Port > 65535 {
-		p.add("Port", strconv.Itoa(c.Port), "is no port: write one from 1 to 65535")
+		p.add("Port", strconv.Itoa(c.Port), "is not a port: write one from 1 to 65535")
 	}
 	p.networks(c.Pods, c.Services)
 	if c.Domain != "" {
@@ -107,7 +107,7 @@ func validIP(text string) bool {
 // networks looks at those of pods and Services, by kubeadm's limits.
 func (p *problems) networks(pods, services []string) {
 	if len(pods) == 0 {
-		p.add("Pods", "", "is no network: write one of your own that nothing else uses, such as 10.244.0.0/16")
+		p.add("Pods", "", "is not a network: write one of your own that nothing else uses, such as 10.244.0.0/16")
 	}
 	if len(services) == 0 {
 		services = []string{defaultServices}
@@ -121,11 +121,11 @@ func (p *problems) networks(pods, services []string) {
 		for _, text := range of.list {
 			n, err := netip.ParsePrefix(text)
 			if err != nil || n.Masked() != n {
-				p.add(field, text, "is no network: write its first address and its length, such as 10.244.0.0/16")
+				p.add(field, text, "is not a network: write its first address and its length, such as 10.244.0.0/16")
 				continue
 			}
 			if other := families[n.Addr().Is4()]; other != "" {
-				p.add(field, text, "is a second network of its kind beside %s: one of IPv4 and one of IPv6 can be", other)
+				p.add(field, text, "is a second network of the same kind as %s: one of IPv4 and one of IPv6 are possible", other)
 			}
 			families[n.Addr().Is4()] = text
 			p.size(field, text, n)
@@ -170,7 +170,7 @@ func (p *problems) lives(certificate, authority time.Duration) {
 		a = 10 * year
 	}
 	if c > a {
-		p.add("CertificateLife", c.String(), "is longer than that of the authority which signs them, %s", a)
+		p.add("CertificateLife", c.String(), "is longer than the validity of the authority which signs them, %s", a)
 	}
 }
 

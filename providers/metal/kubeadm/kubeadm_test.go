@@ -181,10 +181,10 @@ func TestChecks(t *testing.T) {
 		"Endpoint 192.0.2.10 is not HOST:PORT":          func(c *Cluster) { c.Endpoint = "192.0.2.10" },
 		"Endpoint a_b:6443 cannot be":                   func(c *Cluster) { c.Endpoint = "a_b:6443" },
 		"Endpoint h:70000 is not HOST:PORT":             func(c *Cluster) { c.Endpoint = "h:70000" },
-		"Advertise 127.0.0.1 is no address":             func(c *Cluster) { c.Advertise = "127.0.0.1" },
-		"Port -1 is no port":                            func(c *Cluster) { c.Port = -1 },
-		"Pods  is no network":                           func(c *Cluster) { c.Pods = nil },
-		"Pods 10.0.0.1/16 is no network":                func(c *Cluster) { c.Pods = []string{"10.0.0.1/16"} },
+		"Advertise 127.0.0.1 is not an address":         func(c *Cluster) { c.Advertise = "127.0.0.1" },
+		"Port -1 is not a port":                         func(c *Cluster) { c.Port = -1 },
+		"Pods  is not a network":                        func(c *Cluster) { c.Pods = nil },
+		"Pods 10.0.0.1/16 is not a network":             func(c *Cluster) { c.Pods = []string{"10.0.0.1/16"} },
 		"Pods 10.0.0.0/26 has not the size":             func(c *Cluster) { c.Pods = []string{"10.0.0.0/26"} },
 		"Pods 10.3.0.0/16 is a second network":          func(c *Cluster) { c.Pods = []string{"10.2.0.0/16", "10.3.0.0/16"} },
 		"Services 10.0.0.0/8 has not the size":          func(c *Cluster) { c.Pods, c.Services = []string{"192.168.0.0/16"}, []string{"10.0.0.0/8"} },
@@ -207,17 +207,17 @@ func TestChecks(t *testing.T) {
 		}
 	}
 	nodes := map[string]func(*Node){
-		"Name A cannot be":                                           func(n *Node) { n.Name = "A" },
-		"IP 0.0.0.0 is no address":                                   func(n *Node) { n.IP = "0.0.0.0" },
-		"CRISocket /run/x is no socket":                              func(n *Node) { n.CRISocket = "/run/x" },
-		`Labels["a b"] 1 cannot be`:                                  func(n *Node) { n.Labels = map[string]string{"a b": "1"} },
-		`Labels["node-role.kubernetes.io/gpu"]  is one that no node`: func(n *Node) { n.Labels = map[string]string{"node-role.kubernetes.io/gpu": ""} },
-		"Taints a:Never has no effect":                               func(n *Node) { n.Taints = []Taint{{Key: "a", Effect: "Never"}} },
-		"MaxPods -1 is no number":                                    func(n *Node) { n.MaxPods = -1 },
-		`KubeletArgs["node-ip"] x cannot be declared`:                func(n *Node) { n.KubeletArgs = map[string]string{"node-ip": "x"} },
-		"IgnorePreflight All would hide":                             func(n *Node) { n.IgnorePreflight = []string{"All"} },
-		"IgnorePreflight a b is no check":                            func(n *Node) { n.IgnorePreflight = []string{"a b"} },
-		"PullImages maybe is no policy":                              func(n *Node) { n.PullImages = "maybe" },
+		"Name A cannot be":                                               func(n *Node) { n.Name = "A" },
+		"IP 0.0.0.0 is not an address":                                   func(n *Node) { n.IP = "0.0.0.0" },
+		"CRISocket /run/x is not a socket":                               func(n *Node) { n.CRISocket = "/run/x" },
+		`Labels["a b"] 1 cannot be`:                                      func(n *Node) { n.Labels = map[string]string{"a b": "1"} },
+		`Labels["node-role.kubernetes.io/gpu"]  cannot be set by a node`: func(n *Node) { n.Labels = map[string]string{"node-role.kubernetes.io/gpu": ""} },
+		"Taints a:Never has no effect":                                   func(n *Node) { n.Taints = []Taint{{Key: "a", Effect: "Never"}} },
+		"MaxPods -1 is no number":                                        func(n *Node) { n.MaxPods = -1 },
+		`KubeletArgs["node-ip"] x cannot be declared`:                    func(n *Node) { n.KubeletArgs = map[string]string{"node-ip": "x"} },
+		"IgnorePreflight All would hide":                                 func(n *Node) { n.IgnorePreflight = []string{"All"} },
+		"IgnorePreflight a b is not a check":                             func(n *Node) { n.IgnorePreflight = []string{"a b"} },
+		"PullImages maybe is not a policy":                               func(n *Node) { n.PullImages = "maybe" },
 	}
 	for want, spoil := range nodes {
 		n := Node{Name: "n", IP: "192.0.2.1"}

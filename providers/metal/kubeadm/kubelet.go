@@ -17,8 +17,8 @@ import (
 // the cluster's.
 var local = []string{"resolvConf", "containerRuntimeEndpoint"}
 
-// DifferentFields are the fields in which a machine's kubelet configuration is
-// not the cluster's, sorted.
+// DifferentFields returns the fields of a machine's kubelet configuration that
+// differ from the cluster's configuration, sorted.
 func DifferentFields(cluster, machine map[string]any) []string {
 	var all []string
 	for key, want := range cluster {
@@ -38,7 +38,7 @@ func DifferentFields(cluster, machine map[string]any) []string {
 // mayGo are arguments that a Node may do without.
 var mayGo = []string{"max-pods", "resolv-conf"}
 
-// KubeletArguments are those that the kubelet of a node is to have, by name
+// KubeletArguments are the declared arguments of a node's kubelet, by name
 // without dashes. Labels and taints are not among them: they count only while a
 // node registers itself.
 func (n Node) KubeletArguments() map[string]string {
@@ -121,8 +121,8 @@ func FetchKubeletConfiguration(ctx context.Context, m host.Machine, flags ...str
 	return failure(m, "upgrade node phase kubelet-config", out, err)
 }
 
-// What kubeadm keeps of the old configuration goes: it is kept for somebody who
-// upgrades by hand, and nobody would ever remove it.
+// kubeadm keeps the old configuration for upgrades by hand. It is removed,
+// because nothing else would ever remove it.
 const fetch = `# write the cluster's configuration of the kubelet on this node
 ` + alone + `: >` + restartMark + ` || exit
 kubeadm upgrade node phase kubelet-config "$@" >` + logFile + ` 2>&1 || { status=$?; tail -n 200 ` + logFile + `; exit "$status"; }

@@ -28,20 +28,21 @@ var kubeletOwned = map[string]string{
 // FileContent--proc-sys-net-ipv4-ip_forward.
 var preflightName = pattern.New(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
-// Check says what is wrong with what is declared for a node.
+// Check returns the faults of a declared node.
 func (n Node) Check() []Problem {
 	var p problems
 	p.addAll("Name", n.Name, validation.IsDNS1123Subdomain(n.Name))
 	if !validIP(n.IP) {
-		p.add("IP", n.IP, "is no address: write that of the machine in the cluster's network")
+		p.add("IP", n.IP, "is not an address: write the machine's address in the cluster's network")
 	}
 	if n.CRISocket != "" && !strings.HasPrefix(n.CRISocket, "unix:///") {
-		p.add("CRISocket", n.CRISocket, "is no socket: write one such as %s", DefaultCRISocket)
+		p.add("CRISocket", n.CRISocket, "is not a socket: write one such as %s", DefaultCRISocket)
 	}
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		p.addAll(entry("Labels", key), n.Labels[key], append(validation.IsQualifiedName(key), validation.IsValidLabelValue(n.Labels[key])...))
 		if !MayRegister(key) {
-			p.add(entry("Labels", key), n.Labels[key], "is one that no node may give itself: it is set through the API once the node is there")
+			p.add(entry("Labels", key), n.Labels[key], "cannot be set by a node itself: it is set through the API once "+
+				"the node exists")
 		}
 	}
 	for _, t := range n.Taints {
@@ -57,13 +58,14 @@ func (n Node) Check() []Problem {
 	for _, name := range n.IgnorePreflight {
 		switch {
 		case strings.EqualFold(name, "all"):
-			p.add("IgnorePreflight", name, "would hide what nobody thought of: name the checks that may fail, such as SystemVerification")
+			p.add("IgnorePreflight", name, "would hide unexpected failures: name the checks that may fail, such as "+
+				"SystemVerification")
 		case !preflightName.MatchString(name):
-			p.add("IgnorePreflight", name, "is no check of kubeadm: write names such as Swap or Port-6443")
+			p.add("IgnorePreflight", name, "is not a check of kubeadm: write names such as Swap or Port-6443")
 		}
 	}
 	if n.PullImages != "" && !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, n.PullImages) {
-		p.add("PullImages", n.PullImages, "is no policy: write Always, IfNotPresent or Never")
+		p.add("PullImages", n.PullImages, "is not a policy: write Always, IfNotPresent or Never")
 	}
 	return p
 }
@@ -83,15 +85,16 @@ func MayRegister(key string) bool {
 
 var caHashForm = pattern.New(`^sha256:[0-9a-f]{64}$`)
 
-// Check says what is wrong with how a machine is to join.
+// Check returns the faults of a join.
 func (j Join) Check() []Problem {
 	var p problems
 	p.endpoint("Endpoint", j.Endpoint)
 	if !caHashForm.MatchString(j.CAHash) {
-		p.add("CAHash", j.CAHash, "is no hash of an authority, sha256: and 64 digits: without it a machine would join whoever answers")
+		p.add("CAHash", j.CAHash, "is not a hash of an authority, sha256: and 64 digits: without it a machine would "+
+			"join any cluster that answers")
 	}
 	if j.Token.id == "" {
-		p.add("Token", "", "is none: make one with NewToken and grant it")
+		p.add("Token", "", "is not a token: make one with NewToken and grant it")
 	}
 	return p
 }

@@ -23,8 +23,8 @@ const (
 
 	// nodeGroup is whom kubeadm's RBAC lets bootstrap a node.
 	nodeGroup = "system:bootstrappers:kubeadm:default-node-token"
-	// initToken describes the token that kubeadm init is given, by which
-	// RevokeInit finds it: without one kubeadm makes one that lives for a day.
+	// initToken describes the token of kubeadm init, so that RevokeInit finds it:
+	// without a token kubeadm makes one that lives for a day.
 	initToken     = "stoke: kubeadm init"
 	initTokenLife = 10 * time.Minute
 
@@ -96,8 +96,8 @@ func (c Cluster) Configuration() ([]byte, error) {
 	}, c.KubeletConfiguration(), c.proxyConfiguration())
 }
 
-// KubeletConfiguration is the document of that kind that all kubelets of the
-// cluster are to have: stoke's, and Cluster.Kubelet laid over it.
+// KubeletConfiguration is the document of that kind for all kubelets of the
+// cluster: stoke's defaults with Cluster.Kubelet laid over them.
 func (c Cluster) KubeletConfiguration() map[string]any {
 	return laid(map[string]any{
 		"apiVersion": kubeletAPI, "kind": "KubeletConfiguration",

@@ -28,8 +28,9 @@ const (
 // busyStatus is how the scripts end where kubeadm runs already (EX_TEMPFAIL).
 const busyStatus = 75
 
-// alone waits for nobody: two kubeadms on a machine would undo each other's work.
-// kubeadm has the lock too, for when the connection breaks and it goes on.
+// alone fails at once if the lock is taken: two kubeadms on a machine would undo
+// each other's work. kubeadm inherits the lock, for the case that the connection
+// breaks and it continues.
 const alone = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin"
 umask 077
 exec 9>` + lockFile + `
@@ -48,8 +49,8 @@ shift
 `
 
 // configured runs kubeadm "$@" with a configuration from standard input, which is
-// a pipe for it: what the shell has may be a socket, which has no path. What it
-// says goes to the log without tokens.
+// a pipe for it: what the shell has may be a socket, which has no path. Its
+// output goes to the log without tokens.
 const configured = `: >` + logFile + `
 status=$({ { cat | kubeadm "$@" --config /dev/stdin 2>&1 3>&-; echo $? >&3; } |
 	sed -u -E 's/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/(token)/g' >>` + logFile + `; } 3>&1)
@@ -64,11 +65,11 @@ const (
 	phase = "# repeat a part of kubeadm init\n" + alone + direct + configured
 )
 
-// Begin makes a machine a control plane by kubeadm init. It is not to be
-// repeated on a machine that has begun: Observe tells what became of it where the
-// connection broke.
+// Begin makes a machine a control plane by kubeadm init. It must not be repeated
+// on a machine where it has begun: after a broken connection Observe finds out
+// the result.
 func Begin(ctx context.Context, m host.Machine, configuration []byte) error {
-	// Whoever joins is told by stoke how to.
+	// The output's commands for joining are not needed: stoke joins workers.
 	return run(ctx, m, begin, configuration, "init", "--skip-phases=show-join-command")
 }
 
@@ -95,8 +96,9 @@ type Error struct {
 	Err   error
 }
 
-// Slow tells whether init ended because the API server did not answer its first call
-// in ten seconds, a limit that nothing changes: all that was there before goes on.
+// Slow reports whether init ended because the API server did not answer its first
+// call in ten seconds, a limit that cannot be changed: the steps before have
+// succeeded.
 func Slow(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Verb == "init" && slices.ContainsFunc(e.Lines, func(line string) bool {
@@ -114,8 +116,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrBusy says that kubeadm runs on a machine already: somebody else, or one
-// that went on when a connection broke.
+// ErrBusy: kubeadm runs on the machine already, started by another program or
+// before a broken connection.
 var ErrBusy = errors.New("kubeadm runs there already: wait until it has ended")
 
 func run(ctx context.Context, m host.Machine, script string, configuration []byte, args ...string) error {
@@ -221,8 +223,8 @@ const lookEvery = 2 * time.Second
 const progress = `# follow kubeadm
 [ ! -e "$1" ] || tail -n "+$2" "$1"`
 
-// follow tells people which phase kubeadm is in, until ctx ends. That it cannot
-// be told is no error.
+// follow reports kubeadm's phase to the user, until ctx ends. It ignores
+// failures.
 func follow(ctx context.Context, m host.Machine, verb string) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

@@ -39,7 +39,7 @@ var (
 func ParseMinor(text string) (Minor, error) {
 	f := minorForm.FindStringSubmatch(text)
 	if f == nil {
-		return 0, fmt.Errorf("%q is no minor of Kubernetes: write one such as %s", text, DefaultMinor)
+		return 0, fmt.Errorf("%q is not a minor of Kubernetes: write one such as %s", text, DefaultMinor)
 	}
 	return supported(text, f[1])
 }
@@ -49,7 +49,7 @@ func ParseMinor(text string) (Minor, error) {
 func ParseRelease(text string) (Release, error) {
 	f := releaseForm.FindStringSubmatch(text)
 	if f == nil {
-		return Release{}, fmt.Errorf("%q is no release of Kubernetes: write one such as %s.3", text, DefaultMinor)
+		return Release{}, fmt.Errorf("%q is not a release of Kubernetes: write one such as %s.3", text, DefaultMinor)
 	}
 	minor, err := supported(text, f[1])
 	patch, _ := strconv.Atoi(f[2]) // digits, and few

@@ -44,42 +44,42 @@
 // kernel that has headers, modprobe and rmmod refuse what they do, the newest
 // kernel boots, and nvidia-smi lists the GPUs when module and library are of one
 // version. Echo a message into /run/machine/gpu-failure, and it fails with that;
-// lab.SecureBoot, lab.NouveauConsole and lab.Ubuntu are what they are called.
+// lab.SecureBoot, lab.NouveauConsole and lab.Ubuntu make such machines.
 //
-// What a configuration needs of a machine: m.Address, m.HostKey, and the user
-// ops with the private key l.Key. m.AdminTarget is the user admin, who logs in
-// with lab.AdminPassword and gives it to sudo, too.
+// A configuration for a machine needs m.Address, m.HostKey, and the user ops
+// with the private key l.Key. m.AdminTarget is the user admin, who logs in with
+// lab.AdminPassword and gives it to sudo, too.
 //
 // lab.Of(t, lab.Trixie) is a lab of Debian 13, which starts on control groups of
 // version 2 that have no controllers: no kubelet there.
 //
 // lab.Pods() is for machines that run containerd and the kubelet, and
 // lab.Folder(here, there) shows them programs that were built here.
-// l.KubernetesPackages and l.RealContainerdPackage are packages of those, for
-// l.RepositoryAt("core:/stable:/v1.37/deb/", …), and l.Programs finds what images
-// may have of Debian's.
+// l.KubernetesPackages and l.RealContainerdPackage package these programs, for
+// l.RepositoryAt("core:/stable:/v1.37/deb/", …), and l.Programs finds Debian
+// programs for images.
 //
-// lab.NoMirror makes apt several times as quick, for what comes from such
-// repositories alone; lab.Disk("300M") is for full disks, lab.Private() for a
-// second network.
+// lab.NoMirror makes apt several times as quick, for tests that need only such
+// repositories; lab.Disk("300M") is for full disks, lab.Private() for a second
+// network.
 //
 // Machines reach each other and this machine (their gateway), and Debian's
-// mirror through a proxy that apt is already told about and that keeps what it
-// fetched. They have no other network and no DNS. What is installed from the
-// mirror the first time takes as long as it takes; afterwards it comes from the
-// cache in STOKE_LAB_CACHE (default: stoke-lab in the user's cache folder),
-// beside the root file system, which is built once in about a minute.
+// mirror through a caching proxy that apt is configured for. They have no other
+// network and no DNS. The first installation of a package from the mirror takes
+// its time; later ones come from the cache in STOKE_LAB_CACHE (default:
+// stoke-lab in the user's cache folder), which also has the root file system,
+// built once in about a minute.
 //
 // l.VM makes a virtual machine instead, with a kernel of its own, for tests that
 // have the build tag e2evm as well (make e2e-vm runs those called …Virtual…).
 //
-// What sets the machines apart from real ones: systemd-timesyncd does not run in
+// The machines differ from real ones: systemd-timesyncd does not run in
 // containers; vm.*, fs.* and most of kernel.* are plain files that are new at
-// every boot and take any value; modprobe knows but a handful of modules as
-// built in; a power cut loses no file that was written, however late; services of
-// systemd's run without their sandbox, and sessions without a systemd of their own
-// (light has all of that).
+// every boot and take any value; modprobe has only a handful of built-in modules;
+// a power cut loses no file that was written, however late; services of systemd's
+// run without their sandbox, and sessions without a systemd of their own (light
+// has all of that).
 //
-// Several labs may be there at once, in one process or in several. What a
-// killed process leaves is swept by the next lab.
+// Several labs may be there at once, in one process or in several. The next lab
+// removes leftovers of a killed process.
 package lab

@@ -50,8 +50,8 @@ func (l *Lab) KubernetesPackages(release, programs string, plugins ...string) []
 
 // RealContainerdPackage is the distribution's package containerd with the programs
 // in a folder that testdata/kubernetes/containerd/install made; runc is Debian's.
-// Whenever it starts it has the images of an archive, which stands for all
-// registries, unless the path of one that was shown to the machine is "".
+// At every start it loads the images of an archive, which stands for all
+// registries, unless the path of the archive on the machine is "".
 func (l *Lab) RealContainerdPackage(version, programs, archive string) Package {
 	l.t.Helper()
 	p := Package{Name: "containerd", Version: strings.TrimPrefix(version, "v") + "-1", Fields: map[string]string{"Depends": "runc"}, Files: map[string]string{}}

@@ -18,8 +18,8 @@ func light() (files, links map[string]string) {
 	} {
 		links["/etc/systemd/system-generators/systemd-"+name+"-generator"] = "/dev/null"
 	}
-	// Nobody has a session for which systemd would have to run once more; there
-	// are no file systems to scrub, and no modules to load for systemd's own use.
+	// There are no sessions that need a systemd of their own; file systems are not
+	// scrubbed, and systemd loads no modules.
 	for _, name := range []string{"user@.service", "e2scrub_reap.service", "e2scrub_all.timer", "modprobe@.service", "systemd-update-utmp-runlevel.service"} {
 		links["/etc/systemd/system/"+name] = "/dev/null"
 	}

@@ -65,9 +65,8 @@ type options struct {
 	memory   int         // of a virtual machine, in MiB
 }
 
-// Pods makes a machine one that containerd can run pods on: what keeps their file
-// systems lies on a file system which overlays can lie on, as on a real disk.
-// Images count as what is on its disk.
+// Pods gives a machine a file system where overlays can be made, as on a real
+// disk, so that containerd can run pods. Images count as content of its disk.
 func Pods() Option { return func(o *options) { o.pods = true } }
 
 // Folder shows a machine a folder of this one, which it cannot write to.

@@ -83,8 +83,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// get fetches an address into a file, which is whole when it has its name. Its
-// time is the mirror's, so that apt can ask for what is newer.
+// get fetches an address into a file, which is whole when it has its name. The
+// file gets the time of the mirror's file, so that apt can ask for newer ones.
 func (p *proxy) get(r *http.Request, name string) (status int, err error) {
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.URL.String(), nil)
 	if err != nil {

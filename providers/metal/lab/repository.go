@@ -43,7 +43,7 @@ func (l *Lab) Repository(packages ...Package) *Repository {
 	return l.RepositoryAt("", packages...)
 }
 
-// RepositoryAt makes one that lies in a folder of its server, such as
+// RepositoryAt makes a repository in a folder of its server, such as
 // "core:/stable:/v1.36/deb/".
 func (l *Lab) RepositoryAt(path string, packages ...Package) *Repository {
 	l.t.Helper()
@@ -213,8 +213,8 @@ func (r *Repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	http.ServeContent(w, q, "", time.Time{}, bytes.NewReader(content))
 }
 
-// AddTo tells a machine's apt about the repository, as somebody does by hand,
-// and updates its lists.
+// AddTo adds the repository to a machine's apt, as a user would by hand, and
+// updates the lists.
 func (r *Repository) AddTo(m *Machine) {
 	m.t.Helper()
 	m.Script(`install -d /etc/apt/keyrings

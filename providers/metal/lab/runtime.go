@@ -49,7 +49,7 @@ func DemoPackage(version string) Package {
 	}
 }
 
-// RivalPackage is one that cannot be there beside stoke-demo.
+// RivalPackage conflicts with stoke-demo.
 func RivalPackage() Package {
 	return Package{Name: "stoke-rival", Version: "1.0-1", Fields: map[string]string{"Conflicts": "stoke-demo"}, Files: map[string]string{"/usr/share/stoke-rival": "rival\n"}, All: true}
 }

@@ -122,11 +122,11 @@ func (s slot) up() error {
 	)
 }
 
-// plug gives a machine a network namespace with a link to the bridge, anew:
-// what was in one that it had (rules, sysctls) is gone, as on a real machine
-// that boots. The hardware address follows from the address, or else others
-// would look for the machine at its old one for a while. A private machine has
-// a second link, to a network of machines alone.
+// plug gives a machine a new network namespace with a link to the bridge: the
+// state of the old one (rules, sysctls) is lost, as on a real machine that
+// boots. The hardware address follows from the address, or else others would
+// look for the machine at its old one for a while. A private machine has a
+// second link, to a network without this machine.
 func (s slot) plug(name string, last int, private bool) error {
 	ns := s.machine(name)
 	port := "p" + strconv.Itoa(last)

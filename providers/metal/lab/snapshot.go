@@ -36,10 +36,10 @@ func (m *Machine) Snapshot() Snapshot {
 	return s
 }
 
-// Diff says what differs between two snapshots, sorted, one thing a line. What
-// matches one of the patterns (path.Match over the key, where a pattern that
-// ends in "/..." stands for all that lies below) is left out: that is for what
-// destroying says it leaves.
+// Diff returns the differences between two snapshots, sorted, one per line.
+// Keys that match one of the patterns are left out (path.Match; "/..." at the
+// end matches everything below): they are for documented leftovers of a
+// destroy.
 func Diff(before, after Snapshot, except ...string) []string {
 	all := maps.Clone(before)
 	maps.Copy(all, after)

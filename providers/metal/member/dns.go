@@ -23,8 +23,8 @@ var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Reso
 // coreDNS is what kubeadm calls the cluster's DNS.
 const coreDNS = "coredns"
 
-// KeptFromDNS are those of the taints that the cluster's DNS does not tolerate: its
-// pods would find no place where every node has one of them. A cluster whose DNS is
+// KeptFromDNS returns the taints that the cluster's DNS does not tolerate: its pods
+// would find no node where every node has one of them. A cluster whose DNS is
 // another one has none.
 func KeptFromDNS(ctx context.Context, c *kubernetes.Client, taints []core.Taint) ([]core.Taint, error) {
 	if len(taints) == 0 {
@@ -82,8 +82,8 @@ func tolerateInDNS(ctx context.Context, c *kubernetes.Client, taints []core.Tain
 	for _, t := range kept {
 		all = append(all, core.Toleration{Key: t.Key, Operator: core.TolerationOpExists, Effect: t.Effect})
 	}
-	// A list of tolerations is one value: a patch of another version would undo what
-	// somebody else has added meanwhile.
+	// A list of tolerations is one value: a patch based on an older version would
+	// undo another client's additions.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": d.ResourceVersion},
 		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"tolerations": all}}},

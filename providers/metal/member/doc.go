@@ -1,7 +1,6 @@
 // Package member is a node of a Kubernetes cluster as the cluster's API has it:
 // its labels, taints and GPUs, whether it is ready, what is bound to it, and its
-// end. It does nothing on machines, which is package kubeadm's, and moves no pods,
-// which is package drain's.
+// end. Package kubeadm changes machines, and package drain moves pods.
 //
 //	have, err := member.Observe(ctx, client, "gpu-1") // nil where there is no such node
 //	for _, d := range member.Diff(want, have) { … }

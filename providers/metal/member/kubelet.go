@@ -19,7 +19,8 @@ const (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// KubeletConfiguration is what all kubelets of the cluster are to have.
+// KubeletConfiguration returns the declared configuration of all kubelets of
+// the cluster.
 func KubeletConfiguration(ctx context.Context, c *kubernetes.Client) (map[string]any, error) {
 	var m core.ConfigMap
 	err := get(ctx, c, configMaps, "kube-system", kubeletConfig, &m)

@@ -24,21 +24,21 @@ import (
 // Mark.
 const Annotation = "stokehq/node"
 
-// Mark says whose a node is, and what of it.
+// Mark names the owner of a node, and the parts that it owns.
 type Mark struct {
 	ID string `json:"id"` // the resource's
-	// Labels are those that were set, with what was there before: nil for nothing.
+	// Labels are the labels that were set, with their former values: nil for none.
 	Labels map[string]*string `json:"labels,omitempty"`
-	// Taints are those that were set, as KEY:EFFECT.
+	// Taints are the taints that were set, as KEY:EFFECT.
 	Taints []string `json:"taints,omitempty"`
 }
 
-// Spec is what a node is to be.
+// Spec is the declaration of a node.
 type Spec struct {
 	Name string
 	ID   string // the resource's, for the Mark
-	// Joined says that the node is there because of the resource: there is nothing
-	// before it that would have to be given back.
+	// Joined reports that the resource added the node: there are no former values
+	// to restore.
 	Joined bool
 	Labels map[string]string
 	Taints []core.Taint
@@ -49,16 +49,16 @@ type Spec struct {
 // State is a node as the API has it.
 type State struct {
 	Node *core.Node
-	Mark Mark // ID is "" where nobody's mark is there
+	Mark Mark // ID is "" without a mark
 	// Devices are what NVIDIA's DRA driver offers on the node, by the names that its
 	// device plugin has for the same.
 	Devices map[string]int64
 }
 
-// Ready tells whether the node's kubelet says that it can run pods.
+// Ready reports whether the node's kubelet can run pods.
 func (s *State) Ready() bool { return kubernetes.Ready(s.Node) }
 
-// Difference is something of a node that is not as it is to be.
+// Difference is a differing fact of a node.
 type Difference struct {
 	What string // label or taint
 	Key  string // the label's; KEY:EFFECT of a taint
@@ -92,7 +92,7 @@ func get(ctx context.Context, c *kubernetes.Client, of schema.GroupVersionResour
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
-// readMark reads what Apply has noted. What nobody can read is no mark.
+// readMark reads what Apply has noted. An unreadable mark counts as none.
 func readMark(node *core.Node) Mark {
 	var m Mark
 	if json.Unmarshal([]byte(node.Annotations[Annotation]), &m) != nil {
@@ -101,7 +101,7 @@ func readMark(node *core.Node) Mark {
 	return m
 }
 
-// Diff says what differs, labels first.
+// Diff returns the differences, labels first.
 func Diff(want Spec, have *State) []Difference {
 	var all []Difference
 	for _, key := range slices.Sorted(maps.Keys(want.Labels)) {
@@ -134,10 +134,10 @@ func (s *State) taint(t core.Taint) *core.Taint {
 
 func taintKey(t core.Taint) string { return t.Key + ":" + string(t.Effect) }
 
-// most is how often a change is tried that somebody else was faster than.
+// most is how often a change is retried after a conflict.
 const most = 10
 
-// change changes a node as it is, again where somebody else was faster.
+// change changes a node, and retries after a conflict.
 func change(ctx context.Context, c *kubernetes.Client, name string, edit func(*State) map[string]any) error {
 	var err error
 	for range most {
@@ -171,8 +171,8 @@ func change(ctx context.Context, c *kubernetes.Client, name string, edit func(*S
 	return nil
 }
 
-// Apply gives a node its labels and taints, and takes back those that an earlier
-// Apply has set and that are wanted no more.
+// Apply gives a node its labels and taints, and takes back labels and taints
+// that an earlier Apply has set and that are no longer declared.
 func Apply(ctx context.Context, c *kubernetes.Client, want Spec) error {
 	return change(ctx, c, want.Name, func(s *State) map[string]any { return s.patch(want) })
 }
@@ -223,7 +223,7 @@ func (s *State) patch(want Spec) map[string]any {
 	return patch
 }
 
-// taints are the node's as they are to be, and notes in mark which are ours.
+// taints returns the node's planned taints, and notes in mark which are ours.
 func (s *State) taints(want Spec, mark *Mark) []core.Taint {
 	wanted := map[string]bool{}
 	for _, t := range want.Taints {
@@ -267,7 +267,7 @@ func (m Mark) text() string {
 }
 
 // Release takes back what Apply has set on a node that stays in its cluster. A
-// node that is gone, or somebody else's by now, has nothing of ours.
+// node that was deleted, or now belongs to another resource, is left as it is.
 func Release(ctx context.Context, c *kubernetes.Client, name, id string) error {
 	err := change(ctx, c, name, func(s *State) map[string]any {
 		if s.Mark.ID != id {
@@ -291,8 +291,8 @@ func Release(ctx context.Context, c *kubernetes.Client, name, id string) error {
 	return err
 }
 
-// Delete removes a node that was looked at; one of the same name that has come
-// since stays.
+// Delete removes the observed node; one of the same name that has come since
+// stays.
 func Delete(ctx context.Context, c *kubernetes.Client, s *State) error {
 	uid := s.Node.UID
 	err := c.Dynamic.Resource(nodes).Delete(ctx, s.Node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})

@@ -13,12 +13,12 @@ import (
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
 
-// OutOfService is the taint by which Kubernetes frees the pods of a node whose
-// machine is off, and the volumes that are attached to it, without its kubelet's
-// word (kubernetes.io/docs/concepts/cluster-administration/node-shutdown).
+// OutOfService is the taint that makes Kubernetes free the pods of a node whose
+// machine is off, and their volumes, without an answer of its kubelet
+// (kubernetes.io/docs/concepts/cluster-administration/node-shutdown).
 var OutOfService = core.Taint{Key: core.TaintNodeOutOfService, Value: "nodeshutdown", Effect: core.TaintEffectNoExecute}
 
-// IsOutOfService tells whether a node has that taint.
+// IsOutOfService reports whether a node has that taint.
 func (s *State) IsOutOfService() bool { return s.taint(OutOfService) != nil }
 
 // SetOutOfService gives a node that taint, or takes it away.
@@ -43,8 +43,8 @@ func SetOutOfService(ctx context.Context, c *kubernetes.Client, name string, off
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
 // Silent is for how long a node's kubelet has not renewed its lease, which it does
-// every ten seconds; ok is false where there is no lease. now is by a clock of the
-// cluster: that of the computer that asks may be wrong.
+// every ten seconds; ok is false without a lease. now comes from a clock of the
+// cluster: the clock of this computer may be wrong.
 func Silent(ctx context.Context, c *kubernetes.Client, name string, now time.Time) (since time.Duration, ok bool, err error) {
 	var l coordination.Lease
 	switch err := get(ctx, c, leases, core.NamespaceNodeLease, name, &l); {

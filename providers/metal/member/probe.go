@@ -23,8 +23,8 @@ import (
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
 
-// ProbeImage is what pods that try GPUs run where nobody says otherwise: a shell,
-// from the registry that has the images of the control plane.
+// ProbeImage is the default image of pods that test GPUs: a shell, from the
+// registry that has the images of the control plane.
 const ProbeImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
 
 const (
@@ -32,7 +32,7 @@ const (
 	// an annotation, which may be longer.
 	probeLabel     = "stoke.dev/tries-gpus"
 	probeNamespace = "kube-system"
-	// probeLife is for how long such a pod runs at most: one that a killed run has
+	// probeLife is the maximum life of such a pod: a pod that a killed run has
 	// left ends by itself.
 	probeLife = 600 // seconds
 	// priorityKnown is for how long the API server may take to know a PriorityClass.
@@ -48,8 +48,8 @@ var (
 	resourceClaims  = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}
 )
 
-// opens opens every GPU that it sees, once a second. $1 is how many those are to
-// be; 0 where GPUs are divided, so that several are one device.
+// opens opens every GPU that it sees, once a second. $1 is their expected
+// number; 0 where GPUs are divided, so that several are one device.
 const opens = `# open every GPU
 trap 'exit 0' TERM
 round=0
@@ -82,7 +82,7 @@ while :; do
 	sleep 1
 done`
 
-// probe is one pod that tries the GPUs of a node, or that there are none for it.
+// probe is one pod that tests the GPUs of a node, or that it sees none.
 type probe struct {
 	node, name, image string
 	on                *State           // the node when it was made, where it asks for something
@@ -95,8 +95,8 @@ func probeMeta(node, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{probeLabel: ""}, Annotations: map[string]string{probeLabel: node}}
 }
 
-// whole is how many devices the pod is to see; 0 where that does not follow from
-// what it asks for.
+// whole is how many devices the pod must see; 0 if that does not follow from
+// its requests.
 func (p probe) whole() int64 {
 	if p.claims > 0 {
 		return p.claims
@@ -111,8 +111,8 @@ func (p probe) pod() *core.Pod {
 	no, grace, life := false, int64(1), int64(probeLife)
 	container := core.Container{
 		Name: "probe", Image: p.image, Command: []string{"sh", "-c", seesNone, "sh"}, TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
-		// As images of CUDA have it: where the node's own runtime goes by it, each of
-		// them has all GPUs.
+		// As in images of CUDA: a runtime that follows this variable gives each of
+		// them all GPUs.
 		Env: []core.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}},
 	}
 	pod := &core.Pod{ObjectMeta: probeMeta(p.node, p.name), Spec: core.PodSpec{
@@ -144,8 +144,8 @@ func (p probe) pod() *core.Pod {
 	return pod
 }
 
-// make makes the pod, and what it needs. A priority of its own keeps it from
-// taking the place of others, and lets everybody take its.
+// make creates the pod and its dependencies. Its own priority keeps it from
+// displacing other pods, and lets all others displace it.
 func (p probe) make(ctx context.Context, c *kubernetes.Client) error {
 	never := core.PreemptNever
 	err := create(ctx, c, priorityClasses, "", "PriorityClass", &scheduling.PriorityClass{ObjectMeta: probeMeta(p.node, p.name), Value: lowest, PreemptionPolicy: &never})
@@ -163,9 +163,9 @@ func (p probe) make(ctx context.Context, c *kubernetes.Client) error {
 	return err
 }
 
-// makePod makes the pod as soon as the API server knows its priority: admission
-// goes by what a watch has brought, which on a busy server comes after the
-// PriorityClass was made.
+// makePod creates the pod as soon as the API server knows its priority:
+// admission reads a watch, which on a busy server is later than the
+// PriorityClass.
 func (p probe) makePod(ctx context.Context, c *kubernetes.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, priorityKnown)
 	defer cancel()

@@ -29,8 +29,8 @@ const (
 var slicesOfNodes = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}
 
 // devices counts what a node's ResourceSlices offer, by the names that NVIDIA's device
-// plugin has for the same: whole GPUs, and slices of GPUs (MIG) by their profile. Those of
-// an older generation of a pool do not count any more.
+// plugin has for the same: whole GPUs, and slices of GPUs (MIG) by their profile. Slices
+// of an older generation of a pool do not count.
 func devices(ctx context.Context, c *kubernetes.Client, node string) (map[string]int64, error) {
 	generations := map[string]int64{}
 	pools := map[string]map[string]int64{}
@@ -61,7 +61,7 @@ func devices(ctx context.Context, c *kubernetes.Client, node string) (map[string
 }
 
 // resourceOf is the name of the resource that a device would be with NVIDIA's device
-// plugin, which writes the + of a profile as a dot; "" for what it does not know.
+// plugin, which writes the + of a profile as a dot; "" for an unknown one.
 func resourceOf(d resources.Device) string {
 	text := func(attribute resources.QualifiedName) string {
 		if v := d.Attributes[attribute].StringValue; v != nil {
@@ -78,7 +78,7 @@ func resourceOf(d resources.Device) string {
 	return ""
 }
 
-// Shortage is a resource of which a node has not what is declared.
+// Shortage is a resource that a node has less of than declared.
 type Shortage struct {
 	Resource             string
 	Want, Have, Capacity int64
@@ -112,7 +112,7 @@ func (s Shortage) Advice() string {
 	return "Look at nvidia-smi and at the device plugin's log, or declare as many as there are"
 }
 
-// Shortages compares the GPUs that pods can have with what is declared.
+// Shortages compares the GPUs for pods with the declared ones.
 func (s *State) Shortages(want Spec) []Shortage {
 	var all []Shortage
 	for _, name := range slices.Sorted(maps.Keys(want.GPUs)) {
@@ -130,7 +130,7 @@ func (s *State) Shortages(want Spec) []Shortage {
 	return all
 }
 
-// UnreadyError says why a node is not ready.
+// UnreadyError is the reason why a node is not ready.
 type UnreadyError struct {
 	Node, Why string
 	Shortages []Shortage // GPUs, where the node itself is ready
@@ -147,7 +147,7 @@ func (e *UnreadyError) Error() string {
 	return fmt.Sprintf("node %s: %s. %s", e.Node, strings.Join(texts, "; "), strings.ReplaceAll(e.Shortages[0].Advice(), "NODE", e.Node))
 }
 
-// Unready is what is missing until a node is ready; nil for nothing. have is nil
+// Unready returns what a node lacks to be ready; nil for nothing. have is nil
 // where the cluster has no such node.
 func Unready(want Spec, have *State) *UnreadyError {
 	if have == nil {
@@ -187,9 +187,9 @@ func AwaitRegistered(ctx context.Context, c *kubernetes.Client, name string, pat
 	}
 }
 
-// Await waits until a node is ready, and its GPUs are those that are declared; at
-// the end of its patience it says what is missing. What the API says for a moment
-// only is no reason to end early.
+// Await waits until a node is ready and has the declared GPUs; after its
+// patience it returns what is missing. A transient answer of the API server does
+// not end it early.
 func Await(ctx context.Context, c *kubernetes.Client, want Spec, patience time.Duration) (*State, error) {
 	end := time.Now().Add(patience)
 	told := ""

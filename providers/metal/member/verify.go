@@ -18,7 +18,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// UnverifiedError says what a pod found out about the GPUs of a node.
+// UnverifiedError is a pod's finding about the GPUs of a node.
 type UnverifiedError struct{ Node, Why string }
 
 func (e *UnverifiedError) Error() string {
@@ -32,7 +32,7 @@ type Verified struct {
 	Users []string
 }
 
-// errGivenWay says that a probe's GPUs went to somebody else's pod.
+// errGivenWay: a probe's GPUs were given to a foreign pod.
 var errGivenWay = errors.New("its GPUs were given to another pod")
 
 const (
@@ -42,10 +42,10 @@ const (
 	rounds = 3
 )
 
-// Verify tries what pods can be given of a node: one opens every GPU that nobody
-// has, and one that asked for none sees none. Where no other pod there has a GPU,
-// reload reloads systemd, and both look again: containers that run may lose their
-// GPUs by it (nvidia-container-toolkit#48). An *UnverifiedError says what failed.
+// Verify tests the node with pods: one opens every free GPU, and one that
+// requested none sees none. Where no other pod there has a GPU, reload reloads
+// systemd, and both look again: containers that run may lose their GPUs by it
+// (nvidia-container-toolkit#48). An *UnverifiedError says what failed.
 func Verify(ctx context.Context, c *kubernetes.Client, want Spec, image string, reload func(context.Context) error, patience time.Duration) (v Verified, err error) {
 	have, err := Observe(ctx, c, want.Name)
 	if err == nil && have == nil {
@@ -105,8 +105,8 @@ func Verify(ctx context.Context, c *kubernetes.Client, want Spec, image string, 
 	return v, nil
 }
 
-// probesFor are the pods that try a node: the one without a GPU, and one with
-// those that nobody has.
+// probesFor returns the pods that test a node: one without a GPU, and one with
+// all free GPUs.
 func probesFor(ctx context.Context, c *kubernetes.Client, have *State, want Spec, image string) (all []probe, users []string, err error) {
 	id := strings.ToLower(rand.Text()[:10])
 	none := probe{node: want.Name, name: "stoke-sees-no-gpu-" + id, image: image}
@@ -122,7 +122,7 @@ func probesFor(ctx context.Context, c *kubernetes.Client, have *State, want Spec
 	}
 	capacity := have.Node.Status.Capacity[GPU]
 	if want.GPUs[GPU] > 0 && capacity.IsZero() && have.Devices[GPU] > 0 && len(users) == 0 {
-		with.claims = have.Devices[GPU] // who has which of them, nobody knows but the driver
+		with.claims = have.Devices[GPU] // only the driver knows which pod has which of them
 	}
 	if with.runtime, err = nvidiaRuntime(ctx, c); err != nil {
 		return nil, nil, err
@@ -154,8 +154,8 @@ func (p probe) await(ctx context.Context, c *kubernetes.Client, least int, end t
 	}
 }
 
-// outrun tells whether somebody else's pod had a GPU before the probe, which has
-// asked for all that were left.
+// outrun reports whether a foreign pod got a GPU before the probe, which
+// requests all free ones.
 func (p probe) outrun(ctx context.Context, c *kubernetes.Client) bool {
 	if len(p.gpus) == 0 {
 		return false
@@ -169,7 +169,7 @@ func (p probe) outrun(ctx context.Context, c *kubernetes.Client) bool {
 	return false
 }
 
-// round is how often a probe has looked, and what it waits for where it has not.
+// round returns how often a probe has looked, and why it waits if it has not.
 func (p probe) round(ctx context.Context, c *kubernetes.Client) (n int, waits string, err error) {
 	pod := &core.Pod{}
 	switch err := get(ctx, c, pods, probeNamespace, p.name, pod); {

@@ -13,10 +13,10 @@ import (
 
 var volumes = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 
-// Volume is one that only pods on one node can use.
+// Volume is a volume that only pods on one node can use.
 type Volume struct {
 	Name  string
-	Claim string // NAMESPACE/NAME of what it is bound to; "" for nothing
+	Claim string // NAMESPACE/NAME of its claim; "" for nothing
 }
 
 func (v Volume) String() string {
@@ -52,7 +52,7 @@ func Pinned(ctx context.Context, c *kubernetes.Client, s *State) ([]Volume, erro
 	return all, nil
 }
 
-// pins tells whether a term holds for this node alone.
+// pins reports whether a term matches only this node.
 func (s *State) pins(term core.NodeSelectorTerm) bool {
 	alone := func(r core.NodeSelectorRequirement, value string) bool {
 		return r.Operator == core.NodeSelectorOpIn && slices.Equal(r.Values, []string{value})
@@ -70,8 +70,8 @@ func (s *State) pins(term core.NodeSelectorTerm) bool {
 	return false
 }
 
-// hostname is the label that volumes go by; it is the node's name unless somebody
-// has changed it.
+// hostname is the label that volumes go by; it is the node's name unless it was
+// changed by hand.
 func (s *State) hostname() string {
 	if h := s.Node.Labels[core.LabelHostname]; h != "" {
 		return h

@@ -138,7 +138,8 @@ func (a *applier) put(ctx context.Context, name, content string) (changed bool, 
 
 const absent = `for d in "$@"; do [ -d "$d" ] || echo "$d"; done`
 
-// folders makes those that containerd would have, where there is none yet.
+// folders makes the folders that containerd would have, if it is not installed
+// yet.
 func (a *applier) folders(ctx context.Context) error {
 	out, err := host.Script(ctx, a.m, absent, "/etc/containerd/conf.d", "/etc/containerd")
 	missing := strings.Fields(string(out))
@@ -189,9 +190,9 @@ for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/nu
 i=0; while [ $i -lt 60 ] && ! gone "$@"; do sleep 0.5; i=$((i+1)); done
 gone "$@" || for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -KILL "$p" 2>/dev/null; done; :`
 
-// freeGPUs stops everything that keeps the loaded module: pods (they have left
-// then, but for those of DaemonSets: plugin and exporter), the driver's own
-// services; and refuses to go on under anybody else.
+// freeGPUs stops everything that keeps the loaded module: pods (which were
+// drained before, except pods of DaemonSets: plugin and exporter), the driver's
+// own services; it rejects the work while other programs use the GPUs.
 func (a *applier) freeGPUs(ctx context.Context) error {
 	if !a.have.exchanges(a.want) {
 		return nil

@@ -28,9 +28,8 @@ const (
 	needBoot = 256 << 10
 )
 
-// Check says everything that stands in the way of the declared driver on the
-// machine, not only the first thing. managed says that stoke has installed the
-// driver that is there.
+// Check reports all obstacles to the declared driver on the machine, not only
+// the first. managed is set if stoke has installed the present driver.
 func Check(want Spec, have State, managed bool) []Problem {
 	c := checker{want: want, have: have}
 	if err := want.Validate(); err != nil {
@@ -128,7 +127,7 @@ func (c *checker) system() {
 		c.problem("The operating system is not supported", "It is %s %s; Ubuntu 22.04 and 24.04, Debian 12 and 13 are.", s.OS, s.Release)
 	}
 	if s.Arch != "amd64" && s.Arch != "arm64" {
-		c.problem("The architecture is not supported", "There is no driver for %s.", s.Arch)
+		c.problem("The architecture is not supported", "A driver for %s does not exist.", s.Arch)
 	}
 }
 
@@ -137,7 +136,8 @@ func (c *checker) system() {
 func (c *checker) kernels() {
 	s := c.have
 	if !s.kernel(s.Kernel.Running).Modules {
-		c.problem("The running kernel's modules are gone", "There is no /lib/modules/%s, so that no module can be loaded into the running kernel. Reboot the machine into an installed kernel first.", s.Kernel.Running)
+		c.problem("The running kernel's modules are gone", "/lib/modules/%s does not exist, so that no module can be "+
+			"loaded into the running kernel. Reboot the machine into an installed kernel first.", s.Kernel.Running)
 	}
 	if s.Kernel.DecidedBy == "running" {
 		c.warn("The next kernel is not known", "Neither GRUB's configuration nor /boot says which kernel boots next; only the running one, %s, is checked.", s.Kernel.Running)
@@ -181,7 +181,8 @@ func (c *checker) modulesFor(kernel string) string {
 
 func (c *checker) secureBoot() {
 	if c.have.SecureBoot && !c.want.precompiled(c.have) && !c.have.MOK {
-		c.problem("Secure Boot refuses unsigned modules", "Modules that dkms builds are signed with a key of the machine's own, and the firmware does not know it. Enrol it (mokutil --import /var/lib/dkms/mok.pub, then confirm at the console on the next boot), use Ubuntu's signed modules (source = \"distribution\"), or switch Secure Boot off.")
+		c.problem("Secure Boot refuses unsigned modules", "Modules that dkms builds are signed with a key made on the "+
+			"machine, and the firmware does not know it. Enrol it (mokutil --import /var/lib/dkms/mok.pub, then confirm at the console on the next boot), use Ubuntu's signed modules (source = \"distribution\"), or switch Secure Boot off.")
 	}
 }
 
@@ -205,16 +206,17 @@ func (c *checker) rival(kind string) string {
 	return c.have.Rivals[i].File
 }
 
-// rivals looks for drivers that are no packages of the machine's. GPU Operator
-// mounts its driver container's files at /run/nvidia/driver and has to be told
-// that the host has a driver (its documentation, "Pre-Installed NVIDIA GPU
-// Drivers"); the vGPU software comes with both programs (Virtual GPU Software
+// rivals looks for drivers that do not come from packages of the machine. GPU
+// Operator mounts its driver container's files at /run/nvidia/driver and needs
+// a setting if the host has a driver (its documentation, "Pre-Installed NVIDIA
+// GPU Drivers"); the vGPU software contains both programs (Virtual GPU Software
 // User Guide); Jetson Linux names its release in /etc/nv_tegra_release.
 func (c *checker) rivals() {
 	for _, r := range []struct{ kind, summary, detail string }{
 		{rivalOperator, "GPU Operator brings the driver", "%s shows that a container of GPU Operator's has loaded it. Set driver.enabled=false there and wait until its driver pods have gone, or take this machine out of metal_gpu_driver."},
 		{rivalHost, "The machine shares out its GPUs", "%s is of the vGPU manager, whose driver is not this one. Take this machine out of metal_gpu_driver."},
-		{rivalGuest, "The GPU is a share of one", "%s is of the vGPU guest driver, which comes from the NVIDIA licensing portal and has to match the host's. Take this machine out of metal_gpu_driver."},
+		{rivalGuest, "The GPU is a share of one", "%s is of the vGPU guest driver, which the NVIDIA licensing portal " +
+			"provides and which has to match the host's driver. Take this machine out of metal_gpu_driver."},
 		{rivalTegra, "The machine is a Jetson", "%s: its driver is a part of Jetson Linux. Take this machine out of metal_gpu_driver."},
 	} {
 		if f := c.rival(r.kind); f != "" {
@@ -234,14 +236,14 @@ func (c *checker) others(managed bool) {
 			if p.Owner != "" {
 				who = "the package " + p.Owner
 			}
-			c.problem("The driver is pinned by somebody else", "%s, written by %s, has %q. Remove that preference, or declare what it says.", p.File, who, p.Line)
+			c.problem("The driver is pinned by another program", "%s, written by %s, has %q. Remove that preference, or declare what it says.", p.File, who, p.Line)
 		}
 	}
 	if managed {
 		return
 	}
 	if held := ofDriver(s.held()); len(held) > 0 {
-		c.problem("The driver is held by somebody else", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), cmp.Or(s.Installed(), "none"))
+		c.problem("The driver is held by a user", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), cmp.Or(s.Installed(), "none"))
 	}
 }
 
@@ -288,14 +290,16 @@ func (c *checker) reboot() {
 			}
 		}
 		if len(split) > 0 { // instances never do, and the mode does not from Hopper on (MIG User Guide, "Enable MIG Mode")
-			c.warn("GPUs lose their MIG instances", "GPU %s is split into instances, which do not outlive an exchange of the driver. Have nvidia-mig-parted or GPU Operator's MIG manager make them anew.", strings.Join(split, ", "))
+			c.warn("GPUs lose their MIG instances", "GPU %s is split into instances, which do not outlive an exchange of the driver. "+
+				"Have nvidia-mig-parted or GPU Operator's MIG manager make them again.", strings.Join(split, ", "))
 		}
 	}
 	if c.want.Reboot != Never {
 		return
 	}
 	if s.NouveauBusy && s.Loaded == "" {
-		c.problem("nouveau drives the GPUs", "It cannot be unloaded while a console uses it, and NVIDIA's driver does not load beside it. Set reboot = \"if-needed\", or reboot the machine by hand once nouveau is blacklisted.")
+		c.problem("nouveau drives the GPUs", "It cannot be unloaded while a console uses it, and then NVIDIA's driver "+
+			"does not load. Set reboot = \"if-needed\", or reboot the machine by hand once nouveau is blacklisted.")
 	}
 	if !c.changes || s.Loaded == "" || s.keepsModules(c.want) {
 		return

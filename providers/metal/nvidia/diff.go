@@ -19,9 +19,9 @@ const (
 	containerd     = "containerd.service"
 )
 
-// Diff says what differs between the declared driver and the machine, and what
-// fixing it interrupts. Packages are compared by whoever installs them; here it
-// is what they amount to.
+// Diff returns the differences between the declared driver and the machine, and
+// the disruption of fixing them. Package packages compares packages; here only
+// their result counts.
 func Diff(want Spec, have State) []host.Change {
 	d := differ{want: want, have: have}
 	d.driver()
@@ -70,8 +70,8 @@ func MayReboot(want Spec, have State) bool {
 	return have.exchanges(want)
 }
 
-// exchanges reports whether another module has to go into the kernel, or the
-// one that is there has to be loaded anew.
+// exchanges reports whether the kernel must load another module, or the present
+// one again.
 func (s State) exchanges(want Spec) bool {
 	d := differ{want: want, have: s}
 	d.driver()
@@ -105,8 +105,8 @@ func (d *differ) driver() {
 	}
 }
 
-// version is the one that goes with the driver: what is installed, if that is what
-// is declared.
+// version returns the version that belongs to the driver: the installed one, if it
+// is the declared one.
 func (d *differ) version() string {
 	if installed := d.have.Installed(); d.want.satisfied(installed) {
 		return installed

@@ -229,7 +229,7 @@ func (d *driven) upgrade(l *lab.Lab, r *lab.Repository) {
 	}
 	// somebody trains: the driver cannot go
 	d.m.Script("nohup setsid sleep 1000 < /dev/nvidia0 > /dev/null 2>&1 & echo $! > /run/training")
-	d.problems("The driver is held by somebody else", "Processes keep the driver loaded")
+	d.problems("The driver is held by a user", "Processes keep the driver loaded")
 	d.fails("uses /dev/nvidia0")
 	if d.drains != 0 || d.m.Exec("nvidia-smi", "-L") == "" {
 		d.t.Error("something was changed")

@@ -58,7 +58,8 @@ func (c *checker) fabric() {
 	case c.have.OS == "debian":
 		c.problem("Debian has no fabric manager", "The GPUs are joined by NVSwitches and need the fabric manager of exactly the driver's version. Set source = \"nvidia\".")
 	case c.have.OS == "ubuntu" && !c.want.Server: // it depends on nvidia-kernel-common-BRANCH-server-VERSION (packages.ubuntu.com/noble/nvidia-fabricmanager-580)
-		c.problem("The fabric manager needs server packages", "The GPUs are joined by NVSwitches, and Ubuntu's nvidia-fabricmanager-%s goes with the -server packages only. Set server = true.", c.want.Branch)
+		c.problem("The fabric manager needs server packages", "The GPUs are joined by NVSwitches, and Ubuntu's "+
+			"nvidia-fabricmanager-%s only fits the -server packages. Set server = true.", c.want.Branch)
 	}
 }
 
@@ -68,7 +69,8 @@ func (c *checker) fabricVersion() {
 	}
 	driver, fabric := c.want.fabricPackages()
 	if d, f := c.have.offers[driver].Candidate, c.have.offers[fabric].Candidate; d != "" && f != "" {
-		c.problem("Driver and fabric manager do not match", "apt has %s %s and %s %s, and the fabric manager starts only beside a driver of exactly its version. Run apt-get update, wait until both are published, or declare a version that both have.", driver, d, fabric, f)
+		c.problem("Driver and fabric manager do not match", "apt has %s %s and %s %s, and the fabric manager starts "+
+			"only with a driver of exactly its version. Run apt-get update, wait until both are published, or declare a version that both have.", driver, d, fabric, f)
 	}
 }
 

@@ -54,8 +54,8 @@ version = 3
     SystemdCgroup = true
 `
 
-// files are this package's files as want has them; "" for one that is not to
-// be there. Somebody else's blacklist of nouveau is as good as ours.
+// files are this package's files as want has them; "" for a file that must not
+// exist. A foreign blacklist of nouveau counts as ours.
 func (s Spec) files(have State) map[string]string {
 	f := map[string]string{UpgradesFile: have.upgrades()}
 	if _, ours := have.Files[NouveauFile]; s.NoNouveau && (!have.NouveauOff || ours) {

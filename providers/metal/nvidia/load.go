@@ -21,8 +21,8 @@ for m in nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nv_peer_mem nvidia_
 	modprobe -r $m || rmmod $m || { echo "$m is in use" >&2; exit 1; }
 done`
 
-// insert brings the driver back, with what was there beside it before: RDMA does
-// without its GPUs otherwise. What is not there any more is left out.
+// insert loads the driver and the modules that depended on it: RDMA has no GPUs
+// otherwise. Modules that no longer exist are left out.
 const insert = `# load the driver
 export LC_ALL=C
 modprobe nvidia && modprobe nvidia-uvm || exit 1

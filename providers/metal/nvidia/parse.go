@@ -29,7 +29,7 @@ func (r *reader) lines() host.Lines {
 		}),
 		"module": host.Fields(1, func(f []string) error {
 			if r.version = f[0]; !versionForm.MatchString(f[0]) {
-				return fmt.Errorf("%q is no version of the driver", f[0])
+				return fmt.Errorf("%q is not a version of the driver", f[0])
 			}
 			return nil
 		}),
@@ -94,7 +94,7 @@ func (r *reader) finish() State {
 
 func (r *reader) kernel(f []string) error {
 	if f[4] != "" && !versionForm.MatchString(f[4]) {
-		return fmt.Errorf("%s: %q is no version of the driver", f[0], f[4])
+		return fmt.Errorf("%s: %q is not a version of the driver", f[0], f[4])
 	}
 	r.s.Kernels = append(r.s.Kernels, Kernel{Release: f[0], Image: f[1] == "y", Modules: f[2] == "y", Headers: f[3] == "y", Version: f[4], License: f[5]})
 	return nil
@@ -117,7 +117,8 @@ func versionIn(line string) string {
 	return ""
 }
 
-// parseSmi reads nvidia-smi's table; why says what it said instead.
+// parseSmi reads nvidia-smi's table; why is its output where that is not a
+// table.
 func parseSmi(lines []string, rc int) (gpus []GPU, why string) {
 	if rc != 0 {
 		if rc == 124 {

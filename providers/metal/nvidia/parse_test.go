@@ -118,12 +118,12 @@ func TestParseBad(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"empty":        {hgx, "", "only a part"},
 		"cut off":      {"\nend\n", "\n", "only a part"},
-		"a version":    {"module 580.95.05", "module rm -rf", "no version of the driver"},
-		"kernel":       {"\t580.95.05\tDual", "\t$(id)\tDual", "no version of the driver"},
+		"a version":    {"module 580.95.05", "module rm -rf", "not a version of the driver"},
+		"kernel":       {"\t580.95.05\tDual", "\t$(id)\tDual", "not a version of the driver"},
 		"user":         {"user 4711", "user x", "invalid syntax"},
 		"file":         {"aGkK", "a?", "illegal base64"},
-		"unknown line": {"drm 0", "drn 0", "none that was asked for"},
-		"too much":     {"hold libnvidia-compute-580-server", strings.Repeat("hold x\n", 100_001), "none that was asked for"},
+		"unknown line": {"drm 0", "drn 0", "not a requested one"},
+		"too much":     {"hold libnvidia-compute-580-server", strings.Repeat("hold x\n", 100_001), "not a requested one"},
 	} {
 		if _, err := parse([]byte(lined(strings.Replace(hgx, c.old, c.new, 1)))); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -49,8 +49,7 @@ func devices(gpus []facts.GPU) []Device {
 	return all
 }
 
-// Name is what the device is called, such as "H100 SXM5 80GB"; "10de:xxxx" for
-// one that nobody knows.
+// Name is the device's name, such as "H100 SXM5 80GB"; "10de:xxxx" for an unknown one.
 func (d Device) Name() string { return cmp.Or(d.GPU.Name, d.GPU.ID) }
 
 // Architecture is the GPU's generation, by the range that its id is in.
@@ -86,8 +85,9 @@ var branches = map[Architecture]struct{ oldest, newest int }{
 	Ancient: {0, 470}, Maxwell: {0, 580}, Pascal: {0, 580}, Volta: {0, 580}, Ampere: {450, 0}, Hopper: {525, 0}, Ada: {525, 0}, Blackwell: {570, 0},
 }
 
-// oldest is that of the architecture, but for GPUs that came later: B300 in 580 (MIG
-// User Guide, "Deployment Considerations", which has a table of first drivers).
+// oldest returns the first driver of the architecture, except for later GPUs: B300
+// in 580 (MIG User Guide, "Deployment Considerations", which has a table of first
+// drivers).
 func (d Device) oldest() int {
 	if d.ID == 0x3182 {
 		return 580
@@ -95,13 +95,13 @@ func (d Device) oldest() int {
 	return branches[d.Architecture()].oldest
 }
 
-// fabric reports whether NVSwitches beside the GPU are reached through a ConnectX
-// device: those of HGX B200 and B300, which need the subnet manager nvlsm besides
+// fabric reports whether the machine's NVSwitches are reached through a ConnectX
+// device, as in HGX B200 and B300, which also need the subnet manager nvlsm
 // (Fabric Manager User Guide, "HGX B200 and later").
 func (d Device) fabric() bool { return d.ID == 0x2901 || d.ID == 0x3182 }
 
-// ranges says which ids belong to which generation, from the public list of PCI
-// ids (pci-ids.ucw.cz, vendor 10de). What is in none is unknown.
+// ranges has the ids of each generation, from the public list of PCI ids
+// (pci-ids.ucw.cz, vendor 10de). Other ids are unknown.
 var ranges = []struct {
 	from, to uint16
 	arch     Architecture

@@ -167,8 +167,8 @@ func (r *restorer) reload(ctx context.Context) error {
 	return nil
 }
 
-// resume starts what was stopped for the GPUs and is none of the driver's own, now or
-// by a run that was cut off: the kubelet last.
+// resume starts the services that were stopped for the GPUs and do not belong to the
+// driver, now or by an interrupted run: the kubelet last.
 func (r *restorer) resume(ctx context.Context) error {
 	have, err := Observe(ctx, r.m, Spec{})
 	if err != nil || len(have.Stopped) == 0 {
@@ -202,7 +202,8 @@ func (r *restorer) unload(ctx context.Context) error {
 		return gone
 	}
 	if err != nil {
-		r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: "something uses it; it goes with the next reboot"})
+		r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: "something uses it; " +
+			"the next reboot unloads it"})
 		return nil
 	}
 	r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Removed})

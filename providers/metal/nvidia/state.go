@@ -240,8 +240,8 @@ var services = map[string]string{
 }
 
 // ForeignProcesses are the processes that use a GPU and are neither a service of the
-// driver's nor in a container of the kubelet's, which starts those anew: nobody
-// but their owner can stop them.
+// driver nor in a container, which the kubelet would start again: only their owner
+// can stop them.
 func (s State) ForeignProcesses() []User {
 	return slices.DeleteFunc(slices.Clone(s.Users), func(u User) bool { return u.Container != "" || services[u.Name] != "" })
 }

@@ -30,23 +30,26 @@ type RefusedError struct{ Reasons []string }
 
 func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "; ") }
 
-// LimitError says that installing would interrupt more than was planned.
+// LimitError: installing would interrupt more than the plan allowed.
 type LimitError struct {
 	Limit, Would host.Disruption
 	Because      Action
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("to %s %s, and what was planned is %s at most: plan again, now that the packages are downloaded the plan says so", e.Because, e.Would, e.Limit)
+	return fmt.Sprintf("to %s %s, and the plan allowed %s at most: plan again, now that the packages are downloaded "+
+		"the plan shows it", e.Because, e.Would, e.Limit)
 }
 
-// Apply brings a machine to what is wanted, in this order: wait for apt, finish
-// what it was cut off in, repositories and settings, lists where they have
-// to be read again, everything that is installed and removed in one transaction,
-// holds. Before the transaction it is simulated, and what nobody declared is a
-// *RefusedError. At the end Apply looks, and what still differs is an error.
+// Apply makes the declared changes, in this order: wait for apt, complete an
+// interrupted apt, repositories and settings, lists where they have to be read
+// again, everything that is installed and removed in one transaction, holds.
+// The transaction is simulated first: changes of packages that are not declared
+// are a *RefusedError. At the end Apply looks, and what still differs is an
+// error.
 //
-// What an earlier Apply brought and the Spec no longer declares is taken back.
+// It also takes back what an earlier Apply brought and the Spec no longer
+// declares.
 func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
 	a := &apply{m: m, rec: rec, want: want, have: have, call: providers.CallFrom(ctx), now: time.Now}
 	if err := want.Validate(); err != nil {
@@ -57,7 +60,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	}
 	for _, step := range []func(context.Context) error{
 		a.note, a.wait,
-		a.releaseFiles, // before apt is asked: pins say what it chooses
+		a.releaseFiles, // before apt chooses versions: pins decide
 		a.settings, a.packages, a.holds, a.undeclared, a.verify,
 	} {
 		if err := step(ctx); err != nil {
@@ -88,7 +91,7 @@ func (a *apply) settings(ctx context.Context) error {
 }
 
 // files writes settings, keys and repositories that differ, the proxy first, for
-// keys come through it. changed says that apt has to read its lists again.
+// keys come through it. changed reports that apt has to read its lists again.
 func (a *apply) files(ctx context.Context) (changed bool, err error) {
 	settings := a.want.settings()
 	for _, name := range a.want.files() {
@@ -120,9 +123,9 @@ func (a *apply) files(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// packages installs and removes. Where apt's lists turn out to be old, they are
-// refreshed and it tries once more: those of the declared repositories, and then
-// all.
+// packages installs and removes. If apt's lists turn out to be old, they are
+// refreshed and it tries once more: first the lists of the declared
+// repositories, then all.
 func (a *apply) packages(ctx context.Context) error {
 	for _, refresh := range []func(context.Context) error{a.refresh, a.refreshAll} {
 		err := a.attempt(ctx)
@@ -143,7 +146,7 @@ func (a *apply) packages(ctx context.Context) error {
 	return err
 }
 
-// oldListsError is one that newer lists may fix.
+// oldListsError is an error that newer lists may fix.
 type oldListsError struct{ error }
 
 func (e *oldListsError) Unwrap() error { return e.error }
@@ -198,8 +201,8 @@ func (a *apply) attempt(ctx context.Context) error {
 	return a.look(ctx)
 }
 
-// judged simulates, refuses what nobody declared, and where there is a limit
-// downloads first and looks into the archives.
+// judged simulates, rejects undeclared changes, and with a limit downloads
+// first and reads the archives.
 func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	host.Step(ctx, "ask apt what it would do")
 	command := append([]string{"install"}, req.args...)
@@ -306,8 +309,8 @@ func (a *apply) undeclared(ctx context.Context) error {
 	return nil
 }
 
-// undeclaredPackages takes back packages that are no longer declared, and what
-// came in for them alone, which is for apt to say.
+// undeclaredPackages removes packages that are no longer declared, and their
+// unused dependencies, which apt determines.
 func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) {
 	all, err := recorded(a.rec)
 	if err != nil {
@@ -347,7 +350,7 @@ func (a *apply) verify(ctx context.Context) error {
 		wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", c.Fact, c.Have, c.Want))
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("apt did as it was told, and still %s: someone else changes packages at the same time; apply again", strings.Join(wrong, ", "))
+		return fmt.Errorf("apt succeeded, and still %s: another program changes packages at the same time; apply again", strings.Join(wrong, ", "))
 	}
 	return nil
 }

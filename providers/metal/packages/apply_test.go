@@ -128,7 +128,7 @@ func TestApplyRefuses(t *testing.T) {
 		as     any
 	}{
 		{"an undeclared removal", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io [20]\nInst jq (1.6 Debian [amd64])\n"}},
-			"remove docker.io 20, which nobody declared", new(*RefusedError)},
+			"remove docker.io 20, which is not declared", new(*RefusedError)},
 		{"a package that the system cannot be without", Spec{Owner: "host", Packages: jq, Absent: []string{"login"}}, double{state: "pkg\tii \tok\tlogin\tamd64\t4\n" + jqState,
 			simulate: map[string]string{"login-": "WARNING: The following essential packages will be removed.\nThis should NOT be done unless you know exactly what you are doing!\n  login\n0 upgraded\nRemv login [4]\nInst jq (1.6 Debian [amd64])\n"}},
 			"remove login 4, which is essential", new(*RefusedError)},
@@ -136,7 +136,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"a simulation that cannot be read", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io\nInst jq (1.6 Debian [amd64])\n"}},
 			`"Remv docker.io" has no version`, nil},
 		{"more than was planned", Spec{Owner: "host", Packages: jq, Limit: new(host.Disruption)}, double{state: jqState, simulate: map[string]string{"jq": "Inst cron (3.0 Debian [amd64])\nInst jq (1.6 Debian [amd64])\n"}},
-			"to install cron 3.0 reloads systemd, and what was planned is none", new(*LimitError)},
+			"to install cron 3.0 reloads systemd, and the plan allowed none", new(*LimitError)},
 		{"no such package", Spec{Owner: "host", Packages: map[string]Package{"nosuch": {}}}, double{}, "nosuch is in none of the repositories", new(*RefusedError)},
 		{"dependencies that cannot be had", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": " jq : Depends: libjq1 but it is not installable\nE: Unable to correct problems\n"}},
 			"jq Depends: libjq1 but it is not installable", new(*ImpossibleError)},

@@ -143,7 +143,7 @@ func TestLeft(t *testing.T) {
 	for _, says := range []string{
 		"package stoke-tool: taking it away would also remove their-tool 1.0",
 		"package stoke-base: it stays 2.0: version 1.0, which was there before, can no longer be had",
-		"package stoke-dep: it came as a dependency, and somebody has asked for it since",
+		"package stoke-dep: it came as a dependency, and was marked as wanted since",
 	} {
 		if !strings.Contains(left, says) {
 			t.Errorf("destroy does not say %q, but %q", says, left)

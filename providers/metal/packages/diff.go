@@ -10,8 +10,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Diff says what differs, fact by fact. What packages that nobody named would
-// interrupt, only Foresee knows.
+// Diff returns the differences, fact by fact. Disruptions by packages that are
+// not declared by name are in Foresee only.
 func Diff(want Spec, have State) []host.Change {
 	var all []host.Change
 	if have.unfinished() {
@@ -147,9 +147,9 @@ func prints(all []string) string {
 	return strings.Join(slices.Compact(norm), " ")
 }
 
-// Spec is what the machine has in the terms of what is wanted: equal to it where
-// nothing differs. A version is the pattern itself where the installed one
-// matches, and else the installed one.
+// Spec returns the observed packages as a Spec: equal to want where nothing
+// differs. A version is the pattern itself where the installed one matches, and
+// else the installed one.
 func (st State) Spec(want Spec) Spec {
 	is := want
 	is.Packages, is.Repositories, is.Absent, is.Proxy = nil, nil, nil, nil

@@ -8,11 +8,11 @@ import (
 )
 
 // interrupts is what changing a package interrupts, by its name; the first
-// pattern counts. Names of packages are those of Debian 12 and 13, Ubuntu 22.04
-// and 24.04, Docker's, Kubernetes' and NVIDIA's repositories. Their maintainer
-// scripts were read where Debian has them: dh_installsystemd puts
+// pattern counts. Names of packages are the names in Debian 12 and 13, Ubuntu
+// 22.04 and 24.04, and the repositories of Docker, Kubernetes and NVIDIA. Their
+// maintainer scripts were read where Debian has them: dh_installsystemd puts
 // deb-systemd-invoke into every package that ships a unit, and that begins with
-// systemctl daemon-reload; systemd and libc6 execute the manager anew, which
+// systemctl daemon-reload; systemd and libc6 re-execute the manager, which
 // reloads, too.
 var interrupts = []struct {
 	patterns     []string

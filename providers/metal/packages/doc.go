@@ -1,12 +1,13 @@
-// Package packages is what a package tool has on one machine: repositories with
-// pinned keys, packages with their versions and holds, and what must not be
-// there. The tool is apt, of Ubuntu 22.04 and 24.04, Debian 12 and 13; any other
-// machine is an UnsupportedError.
+// Package packages manages the package tool of one machine: repositories with
+// pinned keys, packages with their versions and holds, and absent packages. The
+// tool is apt, of Ubuntu 22.04 and 24.04, Debian 12 and 13; any other machine is
+// an UnsupportedError.
 //
 // Observe looks at a machine in one round trip; Diff compares; Foresee lets apt
-// simulate, and refuses whatever nobody declared; Apply brings it about, in one
+// simulate, and rejects undeclared changes; Apply brings it about, in one
 // transaction that outlives a broken connection, after it has written down what
-// it replaces; Restore takes back what Apply brought, and says what it left.
+// it replaces; Restore takes back what Apply brought, and returns the
+// leftovers.
 //
 // A Spec belongs to one owner on a machine (its Owner), which has files of its
 // own: two resources have two Specs with two Records. Merge makes one Spec of

@@ -21,8 +21,7 @@ for n; do
 done
 echo end`
 
-// edited are the files that somebody has written and a purge would delete, by
-// package.
+// edited returns changed files that a purge would delete, by package.
 func edited(ctx context.Context, m host.Machine, names []string) (map[string][]string, error) {
 	files := map[string][]string{}
 	if len(names) == 0 {

@@ -21,8 +21,8 @@ func pinFile(owner string) string          { return "/etc/apt/preferences.d/stok
 func proxyFile(owner string) string        { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-proxy" }
 func excludeFile(owner string) string      { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-exclude" }
 
-// settings are the files that a Spec comes down to, but for the keyrings; an
-// empty one is not needed.
+// settings are the files of a Spec, without the keyrings; an empty one is not
+// needed.
 func (s Spec) settings() map[string]string {
 	files := map[string]string{
 		pinFile(s.Owner): s.pins(), proxyFile(s.Owner): s.proxy(), excludeFile(s.Owner): s.exclude(),
@@ -79,9 +79,9 @@ func (s Spec) exclude() string {
 	return b.String()
 }
 
-// proxy is apt's own configuration. It knows neither suffixes nor networks, so
-// that those are worked out for the hosts that we know of; what we run gets them
-// in its environment, too.
+// proxy is apt's own configuration. It supports neither suffixes nor networks,
+// so that these are expanded for the known hosts; what we run gets them in its
+// environment, too.
 func (s Spec) proxy() string {
 	p := s.Proxy
 	if p == nil || p.HTTP == "" && p.HTTPS == "" {
@@ -102,8 +102,8 @@ func (s Spec) proxy() string {
 	return b.String()
 }
 
-// directHosts are the hosts that need no proxy: those named, and those of the
-// repositories that a suffix or a network means.
+// directHosts returns the hosts that need no proxy: named ones, and hosts of
+// the repositories that match a suffix or a network.
 func (p Proxy) directHosts(s Spec) []string {
 	var hosts []string
 	for _, d := range p.Direct {
@@ -122,7 +122,7 @@ func (p Proxy) directHosts(s Spec) []string {
 	return slices.Compact(hosts)
 }
 
-// Excepted tells whether no_proxy covers a network, an address or a name.
+// Excepted reports whether no_proxy covers a network, an address or a name.
 func Excepted(noProxy []string, network string) bool {
 	want, err := netip.ParsePrefix(network)
 	if addr, bad := netip.ParseAddr(network); bad == nil {
@@ -140,8 +140,8 @@ func Excepted(noProxy []string, network string) bool {
 	})
 }
 
-// environment is what apt is run with: nobody asks questions, no locale changes
-// what we parse, nothing restarts services behind our back.
+// environment is the environment of apt: no questions, no locale that changes
+// the parsed output, no automatic restarts of services.
 func (s Spec) environment() []string {
 	env := []string{"env", "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none",
 		"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1"}

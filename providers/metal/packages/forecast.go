@@ -17,18 +17,18 @@ type Forecast struct {
 	Actions    []Action        // what apt would do
 	Refusals   []string        // why Apply would refuse; empty for a plan that can be carried out
 	Missing    []Unavailable   // what no repository has, so that Apply would refuse, too
-	Doubtful   []Unavailable   // what apt has no version for, where it cannot be asked for certain
+	Doubtful   []Unavailable   // packages without a version in apt, where that is not certain
 	Notes      []string        // what cannot be known yet, and what else is worth saying
-	Disruption host.Disruption // of everything, packages that nobody named included
-	Because    string          // the action that the disruption comes from
+	Disruption host.Disruption // of everything, including undeclared packages
+	Because    string          // the action that causes the disruption
 }
 
-// Foresee says what Apply would do, in one round trip, or two where something
-// has to be told from what stoke itself brought. It changes
-// nothing, so that a repository which the machine does not have yet, or lists
-// that are older than a version, leave things open: Doubtful and Notes say which,
-// and Apply asks again right before it installs. Where apt knows no version of a
-// package, all lists are read anew, into a folder that goes again.
+// Foresee returns the changes that Apply would make, in one round trip, or two
+// where the record of stoke's own packages matters. It changes nothing, so that a
+// repository which the machine does not have yet, or lists that are older than a
+// version, leave things open: Doubtful and Notes say which, and Apply asks again
+// right before it installs. Where apt knows no version of a package, all lists
+// are read again, into a temporary folder.
 func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
 	var f Forecast
 	if err := want.Validate(); err != nil {
@@ -97,7 +97,7 @@ func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req 
 	return nil
 }
 
-// broughtTo is brought where the record is not at hand.
+// broughtTo is brought without a record.
 func broughtTo(ctx context.Context, m host.Machine, kind string) ([]string, error) {
 	rec, err := host.OpenRecord(ctx, m, kind)
 	if errors.Is(err, host.ErrNoRecord) {
@@ -114,8 +114,8 @@ func firstLine(err error) string {
 	return line
 }
 
-// others says what somebody else has decided about packages that are declared,
-// and what becomes of that.
+// others describes decisions of other tools about declared packages, and how
+// Apply treats them.
 func (s Spec) others(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
@@ -138,7 +138,8 @@ func (s Spec) conflicts(have State) []string {
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
 		if others := have.others(name, s.Owner); len(others) > 0 && len(others) == len(have.Owners[name]) { // we come to it
 			if _, there := have.Files[sourcesFile(name)]; there && len(diffRepository(name, s, have)) > 0 {
-				all = append(all, fmt.Sprintf("repository %s is also that of %s on this machine (%s), and declared otherwise there: declare both the same, or give this one another name",
+				all = append(all, fmt.Sprintf("repository %s is also repository %s on this machine (%s), and declared "+
+					"otherwise there: declare both the same, or give this one another name",
 					name, strings.Join(others, " and "), sourcesFile(name)))
 			}
 		}

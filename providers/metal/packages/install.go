@@ -18,8 +18,8 @@ import (
 func archives(owner string) string { return "/var/cache/stoke-" + owner }
 
 // transactionScript runs a command in a session of its own, with its output in
-// a file, so that it goes on when the connection breaks: dpkg is not to be cut
-// off because somebody closed a laptop. $1 is where the output goes.
+// a file, so that it continues when the connection breaks: a closed laptop must
+// not interrupt dpkg. $1 is the file of the output.
 const transactionScript = `# run apt-get
 log=$1.$$; shift
 rm -f "$log" "$log.status"
@@ -30,8 +30,8 @@ tail -c 65536 "$log"
 rm -f "$log" "$log.status"
 exit "${status:-1}"`
 
-// dpkgOptions are those of every command that changes packages: configuration
-// files that were changed stay, dpkg's lock is waited for.
+// dpkgOptions are for every command that changes packages: changed
+// configuration files are kept, and dpkg waits for its lock.
 var dpkgOptions = []string{"-y", "-q", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0",
 	"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"}
 
@@ -94,13 +94,14 @@ func (a *apply) transaction(ctx context.Context, command ...string) error {
 		}
 	}
 	if names := failedScripts(out); len(names) > 0 {
-		return fmt.Errorf("the maintainer scripts of %s fail, which apt cannot fix: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
+		return fmt.Errorf("the maintainer scripts of %s fail, which apt cannot fix: see why (systemctl status, "+
+			"journalctl -xe), then apply again to continue: %w", strings.Join(names, ", "), failed)
 	}
 	return fmt.Errorf("install packages: %w", failed)
 }
 
-// errorLines are the lines in which apt and dpkg themselves complain: what
-// maintainer scripts say is theirs.
+// errorLines are the error lines of apt and dpkg themselves, without the output
+// of maintainer scripts.
 func errorLines(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
@@ -123,8 +124,8 @@ func failedScripts(out string) []string {
 	return names
 }
 
-// repair finishes what dpkg was cut off in: first what it can configure, then
-// what apt has to fetch again, if that needs nothing that nobody declared.
+// repair completes an interrupted dpkg: first the configuration of packages,
+// then downloads by apt, if they need nothing undeclared.
 func (a *apply) repair(ctx context.Context) error {
 	if !a.have.unfinished() {
 		return nil
@@ -143,8 +144,9 @@ func (a *apply) configure(ctx context.Context) (why, err error) {
 	return why, a.look(ctx)
 }
 
-// fix lets apt fix what dpkg alone cannot: packages that have to be unpacked
-// again, and dependencies that somebody removed by force. why is what dpkg said.
+// fix lets apt repair a state that dpkg cannot: packages that have to be
+// unpacked again, and dependencies that were removed by force. why is what dpkg
+// said.
 func (a *apply) fix(ctx context.Context, why error) error {
 	again, broken := a.have.again()
 	actions, err := simulate(ctx, a.m, a.want, append([]string{"-f", "install"}, again...)...)

@@ -22,7 +22,7 @@ ulimit -f 4096
 "$@" /usr/lib/apt/apt-helper -q -o Acquire::Retries=2 download-file "$url" "$d/key" >&2
 head -c 1048577 "$d/key"`
 
-// KeyError says that a repository's key is not the one that was declared.
+// KeyError: a repository has another key than the declared one.
 type KeyError struct {
 	Repository string
 	From       string // where the key is from
@@ -79,8 +79,8 @@ func unusable(keys []publicKey, now time.Time) string {
 	return why
 }
 
-// trusted says what a keyring on the machine holds in the terms of what is
-// declared: the same text where it is as it should be.
+// trusted describes the content of a keyring on the machine like a declared
+// key: the texts are equal where nothing differs.
 func (r Repository) trusted(content []byte, now time.Time) string {
 	_, err := r.check("", content, now)
 	var other *KeyError

@@ -34,8 +34,8 @@ for p; do
   esac
 done`
 
-// listsOf are the beginnings of the names of a source's lists, but for those
-// which another source has, too.
+// listsOf returns the prefixes of the names of a source's lists, except lists
+// that another source has, too.
 func listsOf(s source, others []source) []string {
 	var all []string
 	for _, u := range s.URIs {

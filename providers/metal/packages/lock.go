@@ -22,7 +22,7 @@ while :; do
 done
 printf '%s\n' "$l"; echo end`
 
-// LockedError says who keeps apt from working.
+// LockedError names the process that keeps apt from working.
 type LockedError struct {
 	Holder Lock
 	Waited time.Duration

@@ -49,7 +49,7 @@ func Merge(specs ...Spec) (Spec, error) {
 	}
 	for _, name := range all.Absent {
 		if p, both := all.Packages[name]; both {
-			fail("package %s is to be absent, but %s wants it", name, because(p.Why))
+			fail("package %s is declared absent, but %s wants it", name, because(p.Why))
 		}
 	}
 	return all, errors.Join(wrong...)

@@ -18,28 +18,28 @@ type State struct {
 	Packages     map[string]Installed // by name, or name:architecture for a foreign one
 	Broken       []string             // packages that dpkg has not finished, with how far it came
 	Interrupted  bool                 // dpkg was cut off in the middle of writing its database
-	Files        map[string]File      // those of ours that are there
+	Files        map[string]File      // existing files of stoke
 	Sources      []source             // of apt, all of them, ours too
 	Locks        []Lock
 	Owners       map[string][]string // of repositories of ours: the kinds of the records that know of them
 }
 
-// Installed is what is known of one package.
+// Installed is the observed state of one package.
 type Installed struct {
-	Status    byte // dpkg's: i for installed, c for nothing but configuration files, 0 for not at all
+	Status    byte // status of dpkg: i for installed, c for only configuration files, 0 for absent
 	Version   string
 	Held      bool
 	Auto      bool // installed because another package needs it
-	Scripts   bool // its maintainer scripts, or those of an archive in apt's cache, deal with systemd
+	Scripts   bool // its maintainer scripts, installed or in apt's cache, call systemd
 	Candidate string
 	Versions  []string // that can be had, newest first
-	Preferred string   // a version that somebody's preferences put above any that is declared here
+	Preferred string   // a version that foreign preferences put above all declared ones
 }
 
 // unfinished reports whether dpkg has work left from before.
 func (st State) unfinished() bool { return len(st.Broken) > 0 || st.Interrupted }
 
-// UnsupportedError says that nobody here knows what manages packages on a machine.
+// UnsupportedError: the machine has no supported package manager.
 type UnsupportedError struct{ OS string }
 
 func (e UnsupportedError) Error() string {
@@ -55,7 +55,7 @@ type File struct {
 	Content     []byte
 }
 
-// Lock says who holds one of apt's locks.
+// Lock names the holder of one of apt's locks.
 type Lock struct {
 	File    string
 	PID     int
@@ -85,8 +85,8 @@ locks() {
 }
 `
 
-// systemdScript tells whether the maintainer scripts of a package deal with systemd:
-// those that are installed, or those of an archive in apt's cache.
+// systemdScript reports whether the maintainer scripts of a package call systemd: of
+// the installed package, or of an archive in apt's cache.
 const systemdScript = `
 systemd() {
   p=${1%%:*}
@@ -98,8 +98,8 @@ systemd() {
 }
 `
 
-// observeScript prints a line for each thing that it sees, which begins with
-// what it is. $1 holds the packages' names, $2 onwards our files.
+// observeScript prints a line for each fact, which begins with its kind. $1
+// holds the packages' names, $2 onwards our files.
 const observeScript = "# observe packages\n" + locksScript + systemdScript + `
 export LC_ALL=C
 printf 'os\t%s\n' "$(. /etc/os-release 2>/dev/null; printf %s "$ID")"

@@ -14,9 +14,9 @@ type Unavailable struct {
 	Why     string // a sentence, with the versions that there are
 }
 
-// offeredScript asks apt what it would offer once its lists are new, and leaves
-// the machine's own as they are: it works on a copy, with a configuration that
-// calls nobody afterwards. $1 are the packages' names; then comes the environment.
+// offeredScript asks apt for its offers with new lists, and leaves the machine's
+// lists as they are: it works on a copy, with a configuration without hooks. $1
+// are the packages' names; then comes the environment.
 const offeredScript = `# read what repositories offer
 d=$(mktemp -d /var/tmp/stoke-lists.XXXXXXXX) || exit
 trap 'rm -rf -- "$d"' EXIT; trap 'exit 143' HUP INT TERM
@@ -31,8 +31,8 @@ printf '%s\n' "$out" | awk '{ gsub("\t", " "); print "update\t" $0 }'
 "$@" APT_CONFIG="$d/conf" apt-cache policy $names 2>/dev/null | awk '{ print "policy\t" $0 }'
 printf 'status\t%s\nend\n' "$status"`
 
-// missing says of what apt has no version for what becomes of it: whether a
-// repository is still to come that may have it, or new lists would.
+// missing handles packages without a version in apt: a new repository or new
+// lists may bring them.
 func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, without []Unavailable, pending []string, have State) {
 	if len(pending) > 0 {
 		f.doubt(without, "the machine does not have repository "+strings.Join(pending, ", ")+" yet: apply adds it and asks apt again")

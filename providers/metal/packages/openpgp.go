@@ -46,7 +46,7 @@ func readKeyring(content []byte) (binary []byte, keys []publicKey, err error) {
 		case err == io.EOF && len(keys) > 0:
 			return binary, keys, nil
 		case err == io.EOF:
-			return nil, nil, errors.New("there is no OpenPGP key in it")
+			return nil, nil, errors.New("it holds no OpenPGP key")
 		case err != nil:
 			return nil, nil, fmt.Errorf("it is cut off, or no OpenPGP key: %w", err)
 		case p.Tag == 5 || p.Tag == 7:
@@ -68,13 +68,13 @@ func readKeyring(content []byte) (binary []byte, keys []publicKey, err error) {
 			}
 		case 12, 13, 14, 17, 21: // trust, user id, subkey, attribute, padding
 		default:
-			return nil, nil, fmt.Errorf("it holds an OpenPGP packet of type %d, which has no place beside public keys", p.Tag)
+			return nil, nil, fmt.Errorf("it holds an OpenPGP packet of type %d, which does not belong to public keys", p.Tag)
 		}
 	}
 }
 
-// dearmor decodes all armored blocks one after the other. What stands between
-// them is a comment.
+// dearmor decodes all armored blocks one after the other. Text between them is
+// a comment.
 func dearmor(content []byte) ([]byte, error) {
 	var all []byte
 	for rest := bufio.NewReader(bytes.NewReader(content)); ; {

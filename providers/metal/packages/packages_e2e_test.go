@@ -269,7 +269,7 @@ func TestRefused(t *testing.T) {
 	m.Exec("apt-get", "install", "-qy", "stoke-engine")
 
 	want := packages.Spec{Owner: "host", Packages: map[string]packages.Package{"stoke-runtime": {Version: "2.*"}}}
-	const says = "remove stoke-engine 1.0, which nobody declared"
+	const says = "remove stoke-engine 1.0, which is not declared"
 	if f := m.foresee(want); len(f.Refusals) != 1 || !strings.Contains(f.Refusals[0], says) {
 		t.Errorf("plan: %+v", f)
 	}

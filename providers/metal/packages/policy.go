@@ -14,7 +14,7 @@ import (
 type Offer struct {
 	Candidate string   // what it would install; "" for nothing
 	Versions  []string // that can be downloaded, newest first
-	preferred string   // that somebody's preferences put above ours
+	preferred string   // that foreign preferences put above ours
 }
 
 // parsePolicy reads what "apt-cache policy NAME…" prints:

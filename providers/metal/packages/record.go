@@ -32,12 +32,11 @@ type was struct {
 
 	Now      string `json:"now,omitempty"`      // the version that stoke left, "" for none
 	Open     bool   `json:"open,omitempty"`     // Now is not known yet: it is being changed
-	Asked    bool   `json:"asked,omitempty"`    // it was declared at some time, and is no mere dependency
+	Asked    bool   `json:"asked,omitempty"`    // it was declared once, not only a dependency
 	Declared bool   `json:"declared,omitempty"` // it is declared
 }
 
-// untouched tells that a package is there as somebody else left it: stoke found
-// it as it was before.
+// untouched reports whether stoke left the package as it found it.
 func (w was) untouched(p Installed) bool {
 	return p.There() && !w.Open && w.Now == w.Version && w.Now != p.Version
 }

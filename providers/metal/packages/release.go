@@ -10,7 +10,7 @@ import (
 )
 
 // undeclaredFiles are the settings that are noted and not declared; records of
-// before there were notes know the files alone.
+// older versions only have the files.
 func (a *apply) undeclaredFiles() []string {
 	var all []string
 	for _, name := range a.rec.KeptFiles() {
@@ -31,8 +31,8 @@ func (a *apply) releaseFiles(ctx context.Context) error {
 	return nil
 }
 
-// releaseRepositories gives back the repositories that are not declared any more:
-// the sources first, for a repository must be gone before its key goes.
+// releaseRepositories removes the repositories that are no longer declared: the
+// sources first, since a key must outlive its repository.
 func (a *apply) releaseRepositories(ctx context.Context) ([]host.Outcome, error) {
 	var names []string
 	for _, file := range a.rec.KeptFiles() {
@@ -64,8 +64,8 @@ func (a *apply) releaseRepositories(ctx context.Context) ([]host.Outcome, error)
 }
 
 // releaseRepository leaves it to the other owners of it on the machine. The last
-// one takes it away, with the lists that apt has read from it; what was there
-// before is put back by the one who found it.
+// one takes it away, with the lists that apt has read from it; the owner that
+// found former content restores it.
 func (a *apply) releaseRepository(ctx context.Context, name string, have State) ([]host.Outcome, error) {
 	key, file, keyring := noteRepository+name, sourcesFile(name), keyringFile(name)
 	var was repositoryWas

@@ -13,10 +13,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Restore takes back what Apply brought: packages that came in are purged, but for
-// configuration files that are not as a package has them; others get their
-// versions, holds and marks back, and then files go. What somebody has
-// come to need, or changed since, stays, and the outcome says why.
+// Restore takes back what Apply brought: it purges packages that came in, except
+// configuration files that were changed; others get their versions, holds and
+// marks back, and then files go. A package that others now need, or that has
+// changed since, stays, and the outcome has the reason.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
 	if _, err := rec.Was(noteOwner, &a.want.Owner); err != nil {
@@ -67,9 +67,9 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 	return outcomes, rec.Forget(ctx, append(rec.Keys(notePackage), noteAll, noteLists, noteOwner)...)
 }
 
-// unbreak finishes what dpkg was cut off in, as far as that goes: what cannot be
-// finished may be what is about to go. A package that came in and is not even
-// unpacked is taken away at once, for apt would want its archive again.
+// unbreak completes an interrupted dpkg as far as possible: the rest may be
+// about to be removed. A package that came in and is not even unpacked is taken
+// away at once, for apt would want its archive again.
 func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
 	if !a.have.unfinished() {
 		return nil
@@ -108,9 +108,9 @@ func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
 }
 
 type undo struct {
-	purge, remove []string            // what came in; remove keeps configuration files that are somebody's
+	purge, remove []string            // what came in; remove keeps edited configuration files
 	clear         []string            // what is removed already, and not yet purged
-	spared        map[string][]string // files that somebody has written, by package: why it is not purged
+	spared        map[string][]string // edited files, by package: the reason not to purge it
 	install       map[string]string   // the version that was there
 	outcomes      []host.Outcome
 }
@@ -150,7 +150,8 @@ func (a *apply) restorePackages(ctx context.Context, all map[string]was, names [
 	return u.outcomes, nil
 }
 
-// plan decides about one package by what it was, how it was left, and what it is.
+// plan decides about one package by its former state, its state after Apply, and
+// its present state.
 func (u *undo) plan(name string, w was, p Installed) {
 	touched := !w.Open && w.Now != p.Version // by somebody else, since
 	switch {
@@ -164,7 +165,7 @@ func (u *undo) plan(name string, w was, p Installed) {
 		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
 	case w.untouched(p): // not stoke's doing
 	case w.Version == "" && !w.Asked && !p.Auto && !w.Open:
-		u.left(name, "it came as a dependency, and somebody has asked for it since (apt-mark showmanual)")
+		u.left(name, "it came as a dependency, and was marked as wanted since (apt-mark showmanual)")
 	case w.Version == "" && w.Config:
 		u.remove = append(u.remove, name)
 	case w.Version == "":
@@ -174,9 +175,9 @@ func (u *undo) plan(name string, w was, p Installed) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
 	case p.There() && touched:
-		u.left(name, "it was %s, stoke made it %s, and somebody has made it %s since", w.Version, w.Now, p.Version)
+		u.left(name, "it was %s, stoke made it %s, and since then it was changed to %s", w.Version, w.Now, p.Version)
 	case !p.There() && w.Now != "" && !w.Open:
-		u.left(name, "it was there before, and somebody has removed it since")
+		u.left(name, "it existed before, and was removed since")
 	case slices.Contains(p.Versions, w.Version):
 		u.install[name] = w.Version
 	default:
@@ -188,8 +189,8 @@ func (u *undo) plan(name string, w was, p Installed) {
 	}
 }
 
-// spare keeps files that somebody has written, before the package came or after:
-// whatever of them was stoke's has been given back by now.
+// spare keeps files that others have written, before the package came or after:
+// the files of stoke were restored before.
 func (u *undo) spare(own map[string][]string) {
 	u.spared = own
 	u.clear = slices.DeleteFunc(u.clear, func(name string) bool { return len(own[name]) > 0 })
@@ -223,8 +224,8 @@ func (u undo) extra(actions []Action) []string {
 	return all
 }
 
-// feasible asks apt, and leaves what it could only do by doing more: something
-// that somebody installed since needs the package.
+// feasible asks apt, and leaves packages that could only be removed with
+// others: packages that were installed since need them.
 func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
 	check := func(args ...string) (string, error) {
 		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--allow-downgrades", "--allow-change-held-packages"}, args...)...)
@@ -277,8 +278,9 @@ func (u *undo) drop(name string) {
 	delete(u.spared, name)
 }
 
-// carryOut removes all, which is one transaction whatever needs what, and purges
-// then what may be: dpkg does, as apt knows no more of what it cannot get again.
+// carryOut removes all in one transaction, whatever the dependencies, and then
+// purges what may be purged: with dpkg, since apt does not know packages without
+// an archive.
 func (a *apply) carryOut(ctx context.Context, u *undo) error {
 	if args := u.args(); len(args) > 0 {
 		if err := a.install(ctx, []string{"--allow-downgrades", "--allow-change-held-packages"}, args...); err != nil {

@@ -46,8 +46,8 @@ func (a Action) String() string {
 //	Remv NAME [OLD] […]
 //	Purg NAME [OLD] […]
 //
-// Other lines are for people. One that begins as an action but is none is an
-// error: nothing is installed on a guess.
+// Other lines are for people. A line that begins like an action but cannot be
+// parsed is an error: nothing is installed on a guess.
 func parseSimulation(text string) ([]Action, error) {
 	var all []Action
 	vital, warned := map[string]bool{}, false
@@ -114,7 +114,7 @@ func parseAction(rest string, comes bool) (Action, error) {
 }
 
 type request struct {
-	args      []string // name=version, and name- for what is to go
+	args      []string // name=version, and name- for a removal
 	missing   []Unavailable
 	changes   bool // something is not as it should be
 	downgrade bool
@@ -159,7 +159,8 @@ func (st State) missing(name, pattern string, versions []string) Unavailable {
 		return Unavailable{name, fmt.Sprintf("package %s is declared as %s: :%s is the machine's own architecture, which is left out", name, plain, st.Architecture)}
 	}
 	if len(versions) == 0 {
-		return Unavailable{name, fmt.Sprintf("package %s is in none of the repositories (a virtual package has to be declared by the name of one that provides it)", name)}
+		return Unavailable{name, fmt.Sprintf("package %s is in none of the repositories (declare a virtual package by "+
+			"the name of a package that provides it)", name)}
 	}
 	if len(versions) > 8 {
 		versions = append(slices.Clone(versions[:8]), "…")
@@ -259,7 +260,7 @@ func (s Spec) judge(actions []Action, allowed ...string) []string {
 	}
 	if len(undeclared) > 0 {
 		wrong = append(wrong, "apt would also "+strings.Join(undeclared, ", ")+
-			", which nobody declared: declare these packages with their versions, as absent, or as allowed to change")
+			", which is not declared: declare these packages with their versions, as absent, or as allowed to change")
 	}
 	return wrong
 }

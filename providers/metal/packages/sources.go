@@ -37,8 +37,8 @@ func (r Repository) render(keyring string) string {
 }
 
 // parseSources reads a sources file of either format, as far as is needed to
-// compare and to find two keys for one repository. What it does not understand
-// it leaves out: apt says what is wrong with it.
+// compare and to find two keys for one repository. Entries that it cannot parse
+// are left out: apt reports them.
 func parseSources(file, content string) []source {
 	if strings.HasSuffix(file, ".sources") {
 		return parseDeb822(file, content)

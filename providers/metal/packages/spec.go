@@ -23,8 +23,8 @@ type Spec struct {
 	Repositories map[string]Repository
 	Packages     map[string]Package // by name, or by name:architecture for a foreign one
 	Absent       []string           // packages that must not be there
-	// Pinned are the versions that apt chooses of packages beside, by pattern of
-	// their names, such as "*nvidia*": of those that have such a version.
+	// Pinned are the versions that apt prefers for other packages, by pattern of
+	// their names, such as "*nvidia*": for packages that have such a version.
 	Pinned map[string]string
 	// Allow are packages that apt may upgrade, downgrade or remove where
 	// what is declared needs that.
@@ -104,7 +104,7 @@ func (s Spec) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
 		if !packageName.MatchString(name) {
-			add("package %q is no name of a Debian package", name)
+			add("package %q is not a name of a Debian package", name)
 		}
 		if v := s.Packages[name].Version; v != "" && !versionGlob.MatchString(v) {
 			add(`package %s: version %q is neither a version nor a pattern such as "1.36.3-*"`, name, v)
@@ -117,7 +117,7 @@ func (s Spec) Validate() error {
 	}
 	for _, name := range slices.Concat(s.Absent, s.Allow) {
 		if !packageName.MatchString(name) {
-			add("package %q is no name of a Debian package", name)
+			add("package %q is not a name of a Debian package", name)
 		}
 	}
 	for _, name := range s.Absent {
@@ -139,12 +139,13 @@ func (p Proxy) validate() []error {
 		case err != nil || (v.Scheme != "http" && v.Scheme != "https" && v.Scheme != "socks5h") || v.Host == "" || unquotable(u):
 			all = append(all, errors.New("apt's proxy must be a URL such as http://proxy.example.org:3128"))
 		case v.User != nil:
-			all = append(all, fmt.Errorf("apt's proxy %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/proxy.conf of mode 0600 (apt_auth.conf(5))", WithoutUser(u)))
+			all = append(all, fmt.Errorf("apt's proxy %s: a user or password would be readable by all users of the "+
+				"machine: put it into a file /etc/apt/auth.conf.d/proxy.conf of mode 0600 (apt_auth.conf(5))", WithoutUser(u)))
 		}
 	}
 	for _, d := range p.Direct {
 		if d == "" || unquotable(d) || strings.ContainsAny(d, ", ") {
-			all = append(all, fmt.Errorf("no_proxy entry %q is no host, suffix, address or network", d))
+			all = append(all, fmt.Errorf("no_proxy entry %q is not a host, suffix, address or network", d))
 		}
 	}
 	return all
@@ -206,7 +207,8 @@ func validURI(s string, deb bool) error {
 	case err != nil || unquotable(s) || strings.ContainsAny(s, "[]"):
 		return fmt.Errorf("URI %q cannot be read", WithoutUser(s))
 	case u.User != nil:
-		return fmt.Errorf("URI %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5))", WithoutUser(s))
+		return fmt.Errorf("URI %s: a user or password would be readable by all users of the machine: put it into a "+
+			"file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5))", WithoutUser(s))
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		return nil
 	case (u.Scheme == "file" || u.Scheme == "copy" && deb) && strings.HasPrefix(u.Path, "/"):

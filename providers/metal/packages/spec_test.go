@@ -84,16 +84,16 @@ func TestValidate(t *testing.T) {
 		says   string
 	}{
 		{func(s *Spec) { s.Owner = "a/b" }, "owner"},
-		{func(s *Spec) { s.Packages["-oDir::Etc=x"] = Package{} }, "no name of a Debian package"},
-		{func(s *Spec) { s.Packages["a b"] = Package{} }, "no name of a Debian package"},
+		{func(s *Spec) { s.Packages["-oDir::Etc=x"] = Package{} }, "not a name of a Debian package"},
+		{func(s *Spec) { s.Packages["a b"] = Package{} }, "not a name of a Debian package"},
 		{func(s *Spec) { s.Packages["kubelet"] = Package{Version: "1.36 || true"} }, "neither a version nor a pattern"},
 		{func(s *Spec) { s.Absent = []string{"kubelet"} }, "to be there and to be absent"},
 		{func(s *Spec) { s.Pinned["* libc6"] = "1" }, "pattern of names"},
 		{func(s *Spec) { s.Pinned["*nvidia*"] = "1\nPackage: *" }, "pattern of names"},
-		{func(s *Spec) { s.Allow = []string{"*"} }, "no name of a Debian package"},
+		{func(s *Spec) { s.Allow = []string{"*"} }, "not a name of a Debian package"},
 		{func(s *Spec) { s.Proxy.HTTP = "http://u:secret@proxy:1" }, "auth.conf.d"},
 		{func(s *Spec) { s.Proxy.HTTP = `http://p:1";DPkg::Pre-Invoke {"x` }, "must be a URL"},
-		{func(s *Spec) { s.Proxy.Direct = []string{`x";`} }, "is no host"},
+		{func(s *Spec) { s.Proxy.Direct = []string{`x";`} }, "is not a host"},
 		{func(s *Spec) { s.edit("docker", func(r *Repository) { r.Fingerprints = nil }) }, "fingerprint of its key is required"},
 		{func(s *Spec) { s.edit("docker", func(r *Repository) { r.Fingerprints = []string{"BD3756CC"} }) }, "not a key id"},
 		{func(s *Spec) { s.edit("docker", func(r *Repository) { r.Key = Key{} }) }, "either a URL or armored text"},
@@ -138,7 +138,7 @@ func TestMerge(t *testing.T) {
 		Spec{Owner: "host", Packages: map[string]Package{"a": {Version: "2"}}, Absent: []string{"b"}, Repositories: map[string]Repository{"docker": other}},
 		Spec{Owner: "gpu-driver"},
 	)
-	for _, says := range []string{"a is wanted in version 1 by runtime and in 2 by the configuration", "docker is declared differently by runtime and people", "b is to be absent", "cannot be one"} {
+	for _, says := range []string{"a is wanted in version 1 by runtime and in 2 by the configuration", "docker is declared differently by runtime and people", "b is declared absent", "cannot be one"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %q: %v", says, err)
 		}
@@ -167,7 +167,7 @@ func TestJudge(t *testing.T) {
 		says       string
 	}{
 		{"Docker's containerd.io removes docker.io", "simrm.txt", declare(nil, nil, "containerd.io=2.2.*"),
-			"apt would also remove docker.io 20.10.24+dfsg1-1+deb12u1+b6, remove containerd 1.6.20~ds1-1+deb12u3, which nobody declared"},
+			"apt would also remove docker.io 20.10.24+dfsg1-1+deb12u1+b6, remove containerd 1.6.20~ds1-1+deb12u3, which is not declared"},
 		{"declared absent", "simrm.txt", declare([]string{"docker.io", "containerd"}, nil, "containerd.io=2.2.*"), ""},
 		{"allowed", "simrm.txt", declare([]string{"containerd"}, []string{"docker.io"}, "containerd.io=2.2.*"), ""},
 		{"a dependency is upgraded", "simupg.txt", declare(nil, nil, "kubelet=1.37.*"), "upgrade kubernetes-cni 1.6.0-1.1 → 2.0.0-1.1"},

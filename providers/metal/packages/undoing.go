@@ -12,8 +12,8 @@ import (
 
 // Undoing is what Apply takes back that the record knows of and want does not
 // declare, and what that interrupts, as far as packages do by their names and by
-// the scripts that are there; nil is all of it, as Restore. What is not known any
-// more interrupts nothing here.
+// the scripts that are there; nil is all of it, as Restore. Packages that are no
+// longer installed interrupt nothing.
 func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) ([]host.Change, error) {
 	all, err := recorded(rec)
 	if err != nil {

@@ -151,8 +151,8 @@ func (a *apply) refreshAll(ctx context.Context) error {
 	return a.lists(ctx, `"$@" 2>&1`, nil)
 }
 
-// lists runs apt-get update. Somebody else's repository that does not work is
-// said, and is no error.
+// lists runs apt-get update. A foreign repository that does not work is
+// reported and is not an error.
 func (a *apply) lists(ctx context.Context, script string, args []string) error {
 	args = slices.Concat([]string{"sh", "-c", script, "sh"}, args, a.want.environment(),
 		[]string{"apt-get", "update", "-q", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0"})

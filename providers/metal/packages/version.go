@@ -29,7 +29,8 @@ func splitVersion(v string) (epoch, upstream, revision string) {
 	return epoch, v, ""
 }
 
-// comparePart compares by turns what is no digit and what is one.
+// comparePart compares alternating non-digit and digit runs (Debian policy
+// 5.6.12).
 func comparePart(a, b string) int {
 	for a != "" || b != "" {
 		for a != "" && !digit(a[0]) || b != "" && !digit(b[0]) {

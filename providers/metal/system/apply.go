@@ -10,10 +10,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Problems is all that applying could not do anything about, as a plan can tell
-// it: a file with something else in its place, a sysctl that somebody else's
-// file sets after ours or that this kernel has not. What a declared module may
-// bring with it is no problem yet.
+// Problems returns the faults that an apply could not fix, as far as a plan can
+// know them: a file with something else in its place, a sysctl that a later
+// foreign file sets or that this kernel lacks. A sysctl that a declared module
+// may bring is not a problem yet.
 func Problems(want Spec, have Facts) []error {
 	var wrong []error
 	add := func(err error) {
@@ -62,15 +62,17 @@ func Doubts(want Spec, have Facts) []error {
 func UnknownNames(want Spec, have Facts) []error {
 	var all []error
 	if z := want.Timezone; have.Unknown["time zone "+z] {
-		all = append(all, fmt.Errorf("there is no time zone %s on the machine (/usr/share/zoneinfo): fix the name, or have package tzdata installed", z))
+		all = append(all, fmt.Errorf("time zone %s does not exist on the machine (/usr/share/zoneinfo): fix the name, "+
+			"or have package tzdata installed", z))
 	}
 	for _, name := range keys(want.Files) {
 		f := want.Files[name]
 		if have.Unknown["user "+f.Owner] {
-			all = append(all, fmt.Errorf("file %s: there is no user %s on the machine, who is to own it: fix the name, or make the user first", name, f.Owner))
+			all = append(all, fmt.Errorf("file %s: user %s, the declared owner, does not exist on the machine: fix the name, or make the user first", name, f.Owner))
 		}
 		if have.Unknown["group "+f.Group] {
-			all = append(all, fmt.Errorf("file %s: there is no group %s on the machine, whose it is to be: fix the name, or make the group first", name, f.Group))
+			all = append(all, fmt.Errorf("file %s: group %s, the declared owner, does not exist on the machine: fix the "+
+				"name, or make the group first", name, f.Group))
 		}
 	}
 	return all
@@ -172,8 +174,8 @@ func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec,
 
 // Restore puts back all that stoke changed.
 //
-// What is read at boot goes first: a machine whose power is cut in between begins with
-// what the kernel takes by itself, and the notes still say what there was before.
+// Boot configuration is restored first: a machine whose power is cut in between boots
+// with the defaults of the kernel, and the notes still have the former values.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
 	for _, file := range []struct{ name, fact string }{{sysctlFile, "sysctl values at boot"}, {modulesFile, "kernel modules at boot"}} {
@@ -218,8 +220,8 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	return outcomes, errors.Join(failed...)
 }
 
-// leadsTo reports whether a wanted file lies in a folder: one that an apply made
-// which was cut off before the file was there is no folder of nobody.
+// leadsTo reports whether a wanted file is in a folder: an interrupted apply
+// made such a folder for the file, so it is not foreign.
 func leadsTo(dir string, want map[string]File) bool {
 	for name := range want {
 		if strings.HasPrefix(name, dir+"/") {

@@ -41,7 +41,7 @@ func TestUnknownAndFixed(t *testing.T) {
 	for _, err := range append(Problems(want, f), UnknownNames(want, f)...) {
 		all = append(all, err.Error())
 	}
-	wants := []string{"/etc/a is immutable", "/srv/x/c: nothing can be written into /srv, which is immutable", "no time zone Mars/Olympus", "/etc/a: there is no user prometheus", "/etc/b: there is no group prometheus"}
+	wants := []string{"/etc/a is immutable", "/srv/x/c: nothing can be written into /srv, which is immutable", "time zone Mars/Olympus does not exist", "/etc/a: user prometheus, the declared owner, does not exist", "/etc/b: group prometheus, the declared owner, does not exist"}
 	for i, says := range wants {
 		if len(all) != len(wants) || !strings.Contains(all[i], says) {
 			t.Fatalf("it says %q, want something of %q", all, wants)

@@ -34,8 +34,8 @@ func (f FileFacts) Text(want File) string {
 	return "sha256:" + f.Digest
 }
 
-// OwnerText is the declared owner or group where it is meant, else what the machine
-// calls the one that is.
+// OwnerText returns the declared owner or group if it means the observed one, else
+// the name of the observed one on the machine.
 func OwnerText(want string, is [2]string) string {
 	if want == is[0] || want == is[1] {
 		return want
@@ -98,7 +98,8 @@ func (f FileFacts) obstacle(name string) error {
 	case f.Type == "absent" || f.Regular():
 		return nil
 	case f.Type == "blocked":
-		return fmt.Errorf("file %s: something on the way to it is no folder: look at it, and remove it or choose another path", name)
+		return fmt.Errorf("file %s: something on the way to it is not a folder: look at it, and remove it or choose "+
+			"another path", name)
 	}
 	return fmt.Errorf("file %s: there is a %s: look at it, and remove it or choose another path", name, f.Type)
 }
@@ -132,7 +133,8 @@ func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name strin
 		return host.Do(ctx, m, "fix "+name, script, name, want.Owner+":"+want.Group, ModeText(want.Mode))
 	}
 	if Digest(want.Salt, want.Content) != want.Digest {
-		return fmt.Errorf("file %s differs from what is declared, and its content is not known here: give it in the configuration", name)
+		return fmt.Errorf("file %s differs from the declaration, and its content is not known here: give it in the "+
+			"configuration", name)
 	}
 	if have.Missing != "" {
 		if err := rec.MakeFolder(ctx, part, path.Dir(name)); err != nil {

@@ -38,7 +38,8 @@ func followed(p, turned string) string {
 	return "0"
 }
 
-// sysctlWas is the note of a sysctl. It is text alone where nothing is beside it.
+// sysctlWas is the note of a sysctl. Encoded as a plain string when Beside is
+// empty.
 type sysctlWas struct {
 	Value string
 	// Beside are values, by path, that the kernel makes something else of when Value
@@ -73,8 +74,8 @@ func (f Facts) was(k string) any {
 	return w
 }
 
-// assigned is a sysctl to set: its key, "" for one that nobody declares and that may
-// be gone by now, its path and its value.
+// assigned is a sysctl to set: its key, "" for a key that is not declared and may no
+// longer exist, its path and its value.
 type assigned struct{ key, path, value string }
 
 // inOrder puts what turns forwarding on and off first, and sets what is declared of
@@ -104,8 +105,8 @@ func inOrder(set []assigned, want map[string]string) []assigned {
 // firewalls).
 const dockerUnit = "docker.service"
 
-// DockersForwarding says what becomes of Docker's firewall where want sets at boot
-// what Docker would; "" where nothing does.
+// DockersForwarding describes the effect on Docker's firewall if want sets at boot
+// the value that Docker would set; "" where nothing does.
 func DockersForwarding(want Spec, have Facts) (key, text string) {
 	for _, k := range keys(want.Sysctl) {
 		p, _ := sysctlPath(k)

@@ -15,7 +15,7 @@ type NameFacts struct {
 	Hosts  string // /etc/hosts
 }
 
-// cloudFile tells cloud-init to leave the name alone.
+// cloudFile stops cloud-init from changing the name.
 const cloudFile = "/etc/cloud/cloud.cfg.d/99-stoke-hostname.cfg"
 
 const cloudText = "# Written by stoke, which sets this machine's name.\npreserve_hostname: true\nmanage_etc_hosts: false\n"

@@ -55,8 +55,8 @@ func rename(text, name string, old ...string) string {
 	return eachOwn(text, elsewhere, func(names []string, comment string) string { return ownLine(renamed(names, name, old), comment) })
 }
 
-// eachOwn puts others in the place of the machine's own lines; where there is none,
-// and none is known to be needed, one below that of localhost.
+// eachOwn puts others in the place of the machine's own lines; without any, it adds
+// one below the line of localhost, unless it is known not to be needed.
 func eachOwn(text string, found bool, other func(names []string, comment string) string) string {
 	var lines []string
 	after := 0

@@ -131,9 +131,9 @@ func moduleUnknown(name string) error {
 	return fmt.Errorf("kernel module %s: the running kernel has none of that name; install the package that has it, or boot a kernel that does", name)
 }
 
-// writeList writes a configuration file that is stoke's alone where it has to:
-// to fix something, or because somebody wrote another one. An empty list is
-// no file.
+// writeList writes a configuration file of stoke if necessary: to fix
+// something, or because another file sets other values. An empty list removes
+// the file.
 func writeList(ctx context.Context, m host.Machine, rec *host.Record, name, what string, lines []string, fix bool) error {
 	known := slices.Contains(rec.KeptFiles(), name)
 	if len(lines) == 0 {

@@ -145,13 +145,13 @@ func ValidHostname(name string) error {
 		return fmt.Errorf("host name %q would be read as an address", name)
 	}
 	if first, _, _ := strings.Cut(name, "."); first == "localhost" {
-		return fmt.Errorf("host name %q is every machine's own, and systemd takes it for none", name)
+		return fmt.Errorf("host name %q means every machine itself, and systemd ignores it", name)
 	}
 	return nil
 }
 
-// kept are files and folders that are no plain files of anybody's, or that a
-// fact beside this one writes.
+// kept are paths of special files and folders, and files that another fact
+// writes.
 var kept = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", host.Root, "/etc/fstab", "/etc/hostname",
 	sysctlFile, modulesFile, timesyncdFile, chronyFile, cloudFile, "/etc/localtime"}
 

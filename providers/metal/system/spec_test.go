@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 		{"hyphen at the end", Spec{Hostname: "node-"}, "RFC 1123"},
 		{"too long for Linux", Spec{Hostname: strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)}, "64"},
 		{"an address", Spec{Hostname: "10.0.0.1"}, "address"},
-		{"everybody", Spec{Hostname: "localhost.localdomain"}, "every machine's own"},
+		{"everybody", Spec{Hostname: "localhost.localdomain"}, "every machine itself"},
 		{"a shell's word", Spec{Modules: []string{"a;b"}}, "kernel module"},
 		{"an option", Spec{Modules: []string{"-r"}}, "kernel module"},
 		{"a key that climbs", Spec{Sysctl: map[string]string{"net/../../etc/passwd": "1"}}, "only dots"},

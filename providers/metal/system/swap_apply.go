@@ -27,8 +27,8 @@ type swapWas struct {
 	Off    bool `json:",omitempty"` // there was none
 }
 
-// untouched tells that there was no swap, and that nothing has to be undone to
-// have none. Lines of fstab that somebody added since stay commented out.
+// untouched reports that swap was off, so that a restore has nothing to do.
+// Lines of fstab that were added since stay commented out.
 func (w swapWas) untouched() bool { return w.Off && len(w.Units) == 0 }
 
 func (w swapWas) before(line string) bool {
@@ -102,8 +102,8 @@ func applySwap(ctx context.Context, m host.Machine, rec *host.Record, have *Swap
 	return nil
 }
 
-// rememberSwap adds to what is known of the time before: swap that somebody
-// switched on later was not there then, but what was masked has to be unmasked.
+// rememberSwap extends the note of the former state: swap that was switched on
+// later did not exist then, but masked units have to be unmasked.
 func rememberSwap(ctx context.Context, rec *host.Record, now swapWas) error {
 	var was swapWas
 	known, err := rec.Was(swapKey, &was)
@@ -161,7 +161,8 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	var outcomes []host.Outcome
 	for line := range strings.SplitSeq(string(now), "\n") {
 		if l, marked := strings.CutPrefix(line, swapMark); marked && !was.before(strings.TrimSpace(l)) {
-			outcomes = append(outcomes, host.Outcome{Fact: "swap in /etc/fstab", Fate: host.Left, Why: fmt.Sprintf("%q was added by somebody since, and stays commented out", l)})
+			outcomes = append(outcomes, host.Outcome{Fact: "swap in /etc/fstab", Fate: host.Left, Why: fmt.Sprintf("%q "+
+				"was added since, and stays commented out", l)})
 		}
 	}
 	if was.untouched() {

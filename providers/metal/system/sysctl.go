@@ -35,9 +35,9 @@ const sysctlFile = "/etc/sysctl.d/99-stoke.conf"
 // normalise makes values comparable: the kernel separates numbers by tabs.
 func normalise(value string) string { return strings.Join(strings.Fields(value), " ") }
 
-// sysctlPath is where a key is under /proc/sys. As for sysctl(8), the separator
-// that comes first is the one that counts, so that an interface's name may
-// have dots: net/ipv4/conf/eth0.100/forwarding.
+// sysctlPath is where a key is under /proc/sys. As for sysctl(8), the first
+// separator counts, so that an interface's name may have dots:
+// net/ipv4/conf/eth0.100/forwarding.
 func sysctlPath(k string) (string, error) {
 	if !key.MatchString(k) {
 		return "", errors.New("a key is names with dots or slashes between them, such as net.ipv4.ip_forward")
@@ -126,7 +126,7 @@ func (s SysctlFacts) problem(k, want string) error {
 	case s.State == SysctlMissing:
 		return fmt.Errorf("sysctl %s: this kernel has no such key", k)
 	case s.State == SysctlUnreadable:
-		return fmt.Errorf("sysctl %s cannot be read, so nobody can tell whether it holds", k)
+		return fmt.Errorf("sysctl %s cannot be read, so its value is not known", k)
 	case s.State == SysctlReadOnly && s.Live != normalise(want):
 		return fmt.Errorf("sysctl %s is read-only and says %q", k, s.Live)
 	}
@@ -237,7 +237,7 @@ func restoreSysctl(ctx context.Context, m host.Machine, rec *host.Record, want m
 	for _, a := range given {
 		o := host.Outcome{Fact: "sysctl " + a.key, Fate: host.Restored}
 		if slices.Contains(refused, a.key) {
-			o.Fate, o.Why = host.Left, fmt.Sprintf("the kernel does not take %q, which it was, any more", a.value)
+			o.Fate, o.Why = host.Left, fmt.Sprintf("the kernel no longer accepts the former value %q", a.value)
 		}
 		outcomes = append(outcomes, o)
 	}

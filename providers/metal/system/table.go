@@ -42,7 +42,8 @@ var Table = host.Table[Spec, Facts]{
 			}
 			return diffSwap(have.Swap)
 		},
-		// What a generator makes of /etc/fstab comes only when systemd is reloaded.
+		// Units that a generator makes of /etc/fstab appear only when systemd is
+		// reloaded.
 		Back: func(*host.Record, string) host.Change {
 			return host.Change{Fact: "swap comes back", Disruption: host.ReloadsSystemd}
 		},
@@ -61,7 +62,7 @@ var Table = host.Table[Spec, Facts]{
 		},
 		Diff: func(want Spec, have Facts) []host.Change { return diffModules(want.Modules, have.Modules) },
 		Back: func(_ *host.Record, name string) host.Change {
-			return host.Change{Fact: "kernel module " + name + " is not loaded at boot any more"}
+			return host.Change{Fact: "kernel module " + name + " is no longer loaded at boot"}
 		},
 	},
 	{

@@ -39,8 +39,8 @@ func (t *TimeFacts) unit(service string) host.Unit { return t.services[service+"
 
 func keeps(u host.Unit) bool { return u.Active == "active" && u.File == "enabled" }
 
-// Service is the service that is meant: the declared one, else one that runs,
-// else one that is installed; "" where there is none.
+// Service is the declared service, else a running one, else an installed one;
+// "" where there is none.
 func (t *TimeFacts) Service(want Time) string {
 	if want.Service != "" {
 		return want.Service

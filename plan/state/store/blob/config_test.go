@@ -45,7 +45,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		{"s3", "endpoints", cty.ObjectVal(map[string]cty.Value{"sso": text("http://x")}), "AWS_ENDPOINT_URL_SSO"},
 		{"s3", "kms_key_id", text("arn:aws:kms:x"), ""},
 		{"gcs", "encryption_key", text("c2hvcnQ="), "32 bytes in base64"},
-		{"gcs", "storage_custom_endpoint", text("storage.example.org"), "no address such as"},
+		{"gcs", "storage_custom_endpoint", text("storage.example.org"), "not an address such as"},
 		{"gcs", "access_token", cty.NullVal(cty.String), "no credentials for Google Cloud"},
 		{"gcs", "kms_encryption_key", text("projects/p/locations/l/keyRings/r/cryptoKeys/k"), ""},
 	}

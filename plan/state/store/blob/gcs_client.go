@@ -67,7 +67,7 @@ func newGCSClient(ctx context.Context, c backend.Config, tries patience) (*gcsCl
 func (g *gcsClient) move(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%q is no address such as https://storage.googleapis.com/storage/v1/b", address)
+		return fmt.Errorf("%q is not an address such as https://storage.googleapis.com/storage/v1/b", address)
 	}
 	g.origin = u.Scheme + "://" + u.Host
 	if p := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/b"); p != "" {
@@ -187,8 +187,8 @@ func worthWaiting(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 }
 
-// wholeAnswers reads answers to their end before anybody sees them, so that
-// one which was cut off is tried again like one that did not begin.
+// wholeAnswers reads answers to their end before the caller sees them, so that
+// a request whose answer breaks off is repeated.
 type wholeAnswers struct{ next http.RoundTripper }
 
 // RoundTrip asks and reads the answer.

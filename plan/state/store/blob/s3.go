@@ -72,7 +72,8 @@ func s3Arguments() []backend.Argument {
 	}
 	for _, name := range []string{"dynamodb_table", "dynamodb_endpoint"} {
 		arguments = append(arguments, backend.Argument{Name: name, Type: cty.String,
-			Refused: "stoke keeps its lock in the bucket beside the state and knows nothing of DynamoDB. Remove the argument; to work beside Terraform, set use_lockfile = true for both"})
+			Refused: "stoke keeps its lock in the bucket of the state and does not use DynamoDB. Remove the argument; to " +
+				"work together with Terraform, set use_lockfile = true for both"})
 	}
 	return append(arguments, backend.Argument{Name: "iam_endpoint", Type: cty.String, Refused: "nothing is asked of IAM. Remove the argument"})
 }

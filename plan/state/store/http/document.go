@@ -36,7 +36,7 @@ func (d document) encode() ([]byte, error) {
 	}
 	end := bytes.LastIndexByte(base, '}')
 	if end < 0 {
-		return nil, errors.New("the state is no JSON object")
+		return nil, errors.New("the state is not a JSON object")
 	}
 	text := make([]byte, 0, len(base)+len(member)+1+base64.StdEncoding.EncodedLen(len(d.journal)))
 	text = append(append(text, base[:end]...), member...)
@@ -50,7 +50,8 @@ func decodeDocument(text []byte) (document, error) {
 	at := bytes.LastIndex(text, []byte(member))
 	if at < 0 {
 		if bytes.Contains(text, []byte(`"stoke_journal"`)) && bytes.Contains(text, []byte(`"stoke_snapshot"`)) {
-			return document{}, errors.New("the server has written the document anew in a form of its own: it has to keep it as it is")
+			return document{}, errors.New("the server has written the document again in a form of its own: it has to " +
+				"keep it as it is")
 		}
 		return document{snapshot: text}, nil
 	}

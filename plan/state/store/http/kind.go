@@ -112,7 +112,7 @@ func open(_ context.Context, c backend.Config) (backend.Backend, error) {
 func redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "a text that is no URL"
+		return "a text that is not a URL"
 	}
 	arguments := strings.Split(u.RawQuery, "&")
 	for i, a := range arguments {
@@ -151,7 +151,7 @@ func secured(c backend.Config) (*tls.Config, error) {
 	return t, nil
 }
 
-// Workspaces says that there are none.
+// Workspaces returns none: the protocol has no list of states.
 func (b *Backend) Workspaces(context.Context) ([]string, error) {
 	return nil, &backend.SingleStateError{Kind: "http"}
 }

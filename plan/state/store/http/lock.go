@@ -16,8 +16,8 @@ import (
 // unlockTimeout is how long giving a lock back may take.
 const unlockTimeout = time.Minute
 
-// Lock asks the server for the lock. Without a lock address there is none,
-// as with Terraform, and nobody is kept out.
+// Lock asks the server for the lock. Without a lock address there is no lock,
+// as in Terraform.
 func (s *Store) Lock(ctx context.Context, info state.LockInfo) (state.Lock, error) {
 	if info.ID == "" {
 		info.ID = uuid.NewString()

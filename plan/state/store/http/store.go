@@ -35,7 +35,8 @@ func (s *Store) read(ctx context.Context) error {
 	switch a.status {
 	case http.StatusOK:
 		if bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("<")) {
-			return fmt.Errorf("read state: GET %s: the server answers with a web page in place of a state; check the address, and whether a login or proxy stands in between", s.name)
+			return fmt.Errorf("read state: GET %s: the server answers with a web page in place of a state; check the "+
+				"address, and whether a login or proxy answers instead", s.name)
 		}
 		if len(a.body) > 0 { // an empty answer is how some servers say that there is none
 			if s.doc, err = decodeDocument(a.body); err != nil {

@@ -33,7 +33,7 @@ type Backend struct {
 	largest int
 }
 
-// Workspaces lists those that have a Secret, and the default one.
+// Workspaces lists the workspaces that have a Secret, and the default one.
 func (b *Backend) Workspaces(ctx context.Context) ([]string, error) {
 	found := []string{backend.DefaultWorkspace}
 	list, err := b.client.namesWith(ctx, selector(map[string]string{stateLabel: "true", suffixLabel: b.suffix}))

@@ -20,7 +20,7 @@ type bucket struct {
 
 	mu    sync.Mutex
 	parts int  // of Terraform's beside the snapshot; -1: not known
-	clean bool // there is no rest of a large snapshot
+	clean bool // a large snapshot has left no rest
 }
 
 func (b *bucket) snapshot() string { return "tfstate-" + b.workspace + "-" + b.suffix }
@@ -93,18 +93,18 @@ func (b *bucket) List(ctx context.Context, prefix string, _ bool) ([]string, err
 	return keys, nil
 }
 
-// Roles of Secrets that are stoke's alone.
+// Roles of Secrets that only stoke uses.
 const (
 	journalRole = "journal"
 	restRole    = "rest" // of a snapshot that is being written
 )
 
-// own are the labels by which Secrets of a role are found.
+// own returns the labels that identify Secrets of a role.
 func (b *bucket) own(role string) map[string]string {
 	return map[string]string{roleLabel: role, suffixLabel: b.suffix, workspaceLabel: b.workspace}
 }
 
-// shared are the labels by which Terraform finds a state.
+// shared returns the labels that Terraform uses to find a state.
 func (b *bucket) shared() map[string]string {
 	return map[string]string{stateLabel: "true", suffixLabel: b.suffix, workspaceLabel: b.workspace}
 }

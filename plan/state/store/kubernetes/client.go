@@ -28,8 +28,8 @@ type client struct {
 }
 
 // patience is how often a request is tried, and how long the pauses between
-// are. All that change something do so on condition, so that it does no harm
-// when one that has worked is repeated.
+// are. All writes have a condition, so that repeating a successful one does no
+// harm.
 type patience struct {
 	attempts    int
 	first, most time.Duration
@@ -63,7 +63,7 @@ func (c *client) update(ctx context.Context, of resource, name string, o, into r
 }
 
 // remove deletes an object, if its version is still the one given, "" for any.
-// That there is none is no error.
+// A missing object is not an error.
 func (c *client) remove(ctx context.Context, of resource, name, ifVersion string) error {
 	options := &metav1.DeleteOptions{}
 	if ifVersion != "" {
@@ -119,7 +119,7 @@ func (c *client) try(ctx context.Context, into runtime.Object, request func() *r
 	})
 }
 
-// tryRaw is try for what is read as it is.
+// tryRaw is try for raw answers.
 func (c *client) tryRaw(ctx context.Context, into any, request func() *rest.Request) error {
 	return c.repeat(ctx, func() error {
 		text, err := request().Namespace(c.namespace).MaxRetries(0).DoRaw(ctx)
@@ -151,8 +151,8 @@ func (c *client) repeat(ctx context.Context, once func() error) error {
 	}
 }
 
-// passing tells whether an error may be gone the next time: the server is
-// overwhelmed or half up, or the connection broke.
+// passing reports whether an error may not occur the next time: the server is
+// overloaded or starting, or the connection broke.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -166,8 +166,7 @@ func passing(err error) bool {
 	return false
 }
 
-// conflicting turns the server's words for a broken condition into the
-// bucket's.
+// conflicting turns the server's error for a broken condition into ErrConflict.
 func conflicting(err error) error {
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		return object.ErrConflict

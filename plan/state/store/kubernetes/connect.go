@@ -64,7 +64,7 @@ func restConfig(c backend.Config) (*rest.Config, error) {
 	if c.Bool("in_cluster_config", false) {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("in_cluster_config is set, and this is no process in a cluster: %w", err)
+			return nil, fmt.Errorf("in_cluster_config is set, and this process does not run in a cluster: %w", err)
 		}
 		return config, nil
 	}
@@ -73,7 +73,8 @@ func restConfig(c backend.Config) (*rest.Config, error) {
 		return nil, err
 	}
 	if len(paths) == 0 && c.String("host") == "" {
-		return nil, errors.New("nothing says which cluster is meant: give config_path (or KUBE_CONFIG_PATH in the environment), host with credentials, or in_cluster_config")
+		return nil, errors.New("no cluster is configured: give config_path (or KUBE_CONFIG_PATH in the environment), " +
+			"host with credentials, or in_cluster_config")
 	}
 	overrides, err := overrides(c)
 	if err != nil {
@@ -144,7 +145,7 @@ func overrides(c backend.Config) (*clientcmd.ConfigOverrides, error) {
 	return o, nil
 }
 
-// plain takes the end off a sentence of the library's.
+// plain removes the full stop from an error of the library.
 func plain(err error) error {
 	if text, ok := strings.CutSuffix(err.Error(), "."); ok {
 		return errors.New(text)

@@ -61,7 +61,7 @@ func Kind() *backend.Kind {
 // usually rides out what a control plane does for some seconds now and then.
 var usually = patience{attempts: 6, first: 300 * time.Millisecond, most: 10 * time.Second}
 
-// numbered are the names that would be taken for those of a state's parts.
+// numbered matches names like those of a state's parts.
 var numbered = pattern.New(`-[0-9]+$`)
 
 func open(c backend.Config, tries patience, timing object.Timing) (*Backend, error) {
@@ -70,11 +70,12 @@ func open(c backend.Config, tries patience, timing object.Timing) (*Backend, err
 		return nil, err
 	}
 	if numbered.MatchString(b.suffix) {
-		return nil, fmt.Errorf("secret_suffix must not end with a number after a hyphen, as %q does: such names are those of the parts of a large state", b.suffix)
+		return nil, fmt.Errorf("secret_suffix must not end with a number after a hyphen, as %q does: such names are "+
+			"for the parts of a large state", b.suffix)
 	}
 	for name, value := range b.labels {
 		if bad := append(validation.IsQualifiedName(name), validation.IsValidLabelValue(value)...); len(bad) > 0 {
-			return nil, fmt.Errorf("the label %s = %q is none for Kubernetes: %s", name, value, bad[0])
+			return nil, fmt.Errorf("the label %s = %q is not valid in Kubernetes: %s", name, value, bad[0])
 		}
 	}
 	var err error
@@ -82,7 +83,7 @@ func open(c backend.Config, tries patience, timing object.Timing) (*Backend, err
 	return b, err
 }
 
-// checkName tells whether a text can be a part of a Secret's name and a
+// checkName reports whether a text can be a part of a Secret's name and a
 // label's value.
 func checkName(what, name string) error {
 	bad := append(validation.IsDNS1123Subdomain(name), validation.IsValidLabelValue(name)...)

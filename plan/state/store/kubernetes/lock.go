@@ -13,11 +13,11 @@ import (
 	"github.com/stokehq/stoke/plan/state/store/object"
 )
 
-// lockInfo is the annotation in which Terraform says who holds a Lease. A
-// Lease without a holder is no lock.
+// lockInfo is Terraform's annotation with the holder of a Lease. A Lease
+// without a holder is free.
 const lockInfo = "app.terraform.io/lock-info"
 
-// getLock reads who holds the lock; "" for a version when nobody does.
+// getLock reads who holds the lock; the version is "" if it is free.
 func (b *bucket) getLock(ctx context.Context) ([]byte, string, error) {
 	var l coordination.Lease
 	if err := b.client.get(ctx, leases, b.lock(), &l); err != nil {
@@ -40,8 +40,8 @@ func free(l *coordination.Lease) bool {
 	return l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == ""
 }
 
-// putLock makes this process the holder: of a new Lease, or of one that has
-// none. With ifVersion it takes over or renews.
+// putLock makes this process the holder: of a new Lease, or of a free one. With
+// ifVersion it takes over or renews.
 func (b *bucket) putLock(ctx context.Context, data []byte, ifVersion string) (string, error) {
 	l, err := b.lease(data, ifVersion)
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bucket) freeLock(ctx context.Context, ifVersion string) error {
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	// It may be free: our own answer was lost, or somebody broke the lock.
+	// It may be free: our own answer was lost, or another process broke the lock.
 	if _, version, err2 := b.getLock(ctx); err2 == nil && version == "" {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/stokehq/stoke/plan/state/store/object"
 )
 
-// What a Secret holds, and how that is said.
+// Data and annotations of a Secret.
 const (
 	dataKey  = "tfstate"
 	encoding = "encoding" // annotation: "gzip", or none
@@ -64,11 +64,11 @@ func packedPieces(data []byte, largest int) (list [][]byte, id string, err error
 	return append(list, content), id, nil
 }
 
-// errMoved says that a piece is gone: the content was replaced while it was
+// errMoved: a piece is missing, because the content was replaced during the
 // read.
 var errMoved = errors.New("it changes while it is read")
 
-// errEnd says that there are no more pieces.
+// errEnd: the data continues beyond the last piece.
 var errEnd = errors.New("it does not end: it is damaged, or was written in part only")
 
 // A sequence reads pieces one after the other, each when it is needed.
@@ -186,7 +186,7 @@ func (b *bucket) getSegment(ctx context.Context, key string) ([]byte, string, er
 }
 
 // segmentRest is the name of a piece of a large segment. It begins with the
-// journal's prefix, so that it goes with the journal.
+// journal's prefix, so that it is removed with the journal.
 func segmentRest(key, id string, n int) string { return fmt.Sprintf("%s.rest-%s-%d", key, id, n) }
 
 // putSegment writes a part of the journal.

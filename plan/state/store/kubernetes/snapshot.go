@@ -12,9 +12,9 @@ import (
 )
 
 // Terraform keeps the pieces of a large state in Secrets with the names of
-// partName, which it writes one after the other: a state that is read
-// meanwhile, or after a crash, is torn. What stoke writes has its rest
-// elsewhere (see write); a copy is kept where Terraform looks for it.
+// partName, which it writes one after the other: a state that is read during
+// that, or after a crash, is torn. Stoke writes the rest elsewhere (see write);
+// a copy is kept where Terraform looks for it.
 
 func (b *bucket) partName(n int) string { return fmt.Sprintf("%s-part-%d", b.snapshot(), n) }
 
@@ -55,7 +55,7 @@ func (b *bucket) readSnapshot(ctx context.Context) ([]byte, string, error) {
 	}
 	data := first.Data[dataKey]
 	if first.Annotations[encoding] != "gzip" && !(len(data) > 1 && data[0] == 0x1f && data[1] == 0x8b) {
-		return data, first.ResourceVersion, nil // somebody put a plain state there
+		return data, first.ResourceVersion, nil // a plain state, stored by hand
 	}
 	text, err := unpacked(data, b.restOf(ctx, b.restName), func(n int) ([]byte, error) {
 		if part, ok := parts[n]; ok {
@@ -69,7 +69,8 @@ func (b *bucket) readSnapshot(ctx context.Context) ([]byte, string, error) {
 	return text, first.ResourceVersion, nil
 }
 
-// partNumber is the number of a part of Terraform's; 0 for other names.
+// partNumber returns the number of a part written by Terraform; 0 for other
+// names.
 func (b *bucket) partNumber(name string) int {
 	text, ok := strings.CutPrefix(name, b.snapshot()+"-part-")
 	if n, err := strconv.Atoi(text); ok && err == nil && n > 0 {
@@ -85,9 +86,9 @@ func (b *bucket) note(parts int) {
 	b.parts = parts
 }
 
-// putSnapshot replaces the state. What earlier writes have left is looked up
-// before and removed afterwards: nobody can want it any more who has not read
-// the state that this one takes the place of.
+// putSnapshot replaces the state. Leftovers of earlier writes are listed before
+// and removed afterwards: only a reader of the replaced state could still use
+// them.
 func (b *bucket) putSnapshot(ctx context.Context, data []byte, ifVersion string) (string, error) {
 	list, id, err := packedPieces(data, b.largest)
 	if err != nil {
@@ -118,7 +119,7 @@ func (b *bucket) putSnapshot(ctx context.Context, data []byte, ifVersion string)
 	return version, nil
 }
 
-// visible is a Secret that Terraform takes for a state's.
+// visible returns a Secret that Terraform recognises as a state.
 func (b *bucket) visible(name string) core.Secret {
 	var s core.Secret
 	s.Name, s.Labels, s.Annotations = name, b.labelled(b.shared(), "terraform"), map[string]string{encoding: "gzip"}

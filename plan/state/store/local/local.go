@@ -70,8 +70,8 @@ func follow(path string) (string, error) {
 	return "", &fs.PathError{Op: "follow", Path: path, Err: syscall.ELOOP}
 }
 
-// SetBackup says where the snapshot before the present one is kept, instead
-// of beside it; "-" means nowhere.
+// SetBackup sets the path for the snapshot before the present one, by default a
+// file next to it; "-" means nowhere.
 func (s *Store) SetBackup(path string) {
 	if path == "-" {
 		path = ""
@@ -148,7 +148,7 @@ func regular(path string) (fs.FileInfo, error) {
 		return nil, nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is no regular file (%s)", info.Mode().Type())}
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is not a regular file (%s)", info.Mode().Type())}
 	}
 	return info, err
 }

@@ -5,33 +5,33 @@ import (
 	"errors"
 )
 
-// Bucket holds objects under names. Versions are the service's: generations,
-// ETags, resourceVersions. Its methods may be called by many goroutines at
-// once, and end with their context.
+// Bucket holds objects under names. Versions are defined by the service:
+// generations, ETags, resourceVersions. Its methods may be called by many
+// goroutines at once, and end with their context.
 type Bucket interface {
-	// Get returns an object; nil and "" where there is none.
+	// Get returns an object; nil and "" if it does not exist.
 	Get(ctx context.Context, key string) (data []byte, version string, err error)
 
 	// Put writes an object in one step, if its version is still ifVersion; ""
-	// means that there must be none. Otherwise it fails with ErrConflict.
+	// means that it must not exist. Otherwise it fails with ErrConflict.
 	Put(ctx context.Context, key string, data []byte, ifVersion string) (version string, err error)
 
 	// Delete removes an object if its version is still ifVersion, where the
-	// service can tell; "" removes any. That there is none is no error.
+	// service can tell; "" removes any. A missing object is not an error.
 	Delete(ctx context.Context, key, ifVersion string) error
 
-	// List names the objects that begin with a prefix, sorted; with shallow,
-	// only those that have no slash after it.
+	// List names the objects that begin with a prefix, sorted; with shallow, only
+	// objects without a slash after it.
 	List(ctx context.Context, prefix string, shallow bool) ([]string, error)
 
 	// Name is what people call an object, such as "gs://bucket/key".
 	Name(key string) string
 }
 
-// ErrConflict says that an object has not the version that it should have.
+// ErrConflict: an object has another version than expected.
 var ErrConflict = errors.New("the object has another version")
 
-// Layout says under which names the parts of one state are kept.
+// Layout has the names of the parts of one state.
 type Layout struct {
 	Snapshot string
 	Lock     string // "" for no locks

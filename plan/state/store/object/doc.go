@@ -2,12 +2,12 @@
 // writes them on condition: buckets, Secrets. It is a state.Store over a
 // Bucket.
 //
-// The snapshot is one object. The journal has no object of its own to grow:
-// each batch of records is a new object, a segment, that is made only if
-// nobody has made it, so that a change costs what it is long and a process
-// that has lost its lock cannot write what another one relies on. The lock is
-// an object too, and a lease: its holder renews it, and one that is no longer
-// renewed is taken over.
+// The snapshot is one object. The journal is not one growing object: each batch
+// of records is a new object, a segment, and creating it fails if it exists, so
+// that the cost of a change follows from its length, and a process that has
+// lost its lock cannot overwrite segments of another one. The lock is an object
+// too, and a lease: its holder renews it, and another process may take over a
+// lease that is no longer renewed.
 //
 // The package knows no service: see Bucket. New is its entry point.
 package object

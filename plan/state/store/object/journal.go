@@ -18,7 +18,7 @@ const atOnce = 16
 // journal is what a Store knows of the journal's segments; records are
 // dropped once they were handed out.
 type journal struct {
-	id       string // "": there is none, or it has not been read
+	id       string // "": no journal, or not read yet
 	segments []segment
 }
 
@@ -29,9 +29,8 @@ func (j *journal) size() int64 {
 	return j.segments[len(j.segments)-1].end()
 }
 
-// ReadJournal reads all segments. Under a lock it then closes the journal's
-// end against those who held the lock before: what they still want to write
-// there fails.
+// ReadJournal reads all segments. Under a lock it then closes the journal's end
+// against former holders of the lock: their later writes fail.
 func (s *Store) ReadJournal(ctx context.Context) ([]byte, error) {
 	for range 10 {
 		log, settled, err := s.readJournal(ctx)
@@ -59,8 +58,8 @@ func (s *Store) ReadJournal(ctx context.Context) ([]byte, error) {
 	return nil, fmt.Errorf("read journal: %s keeps changing", s.bucket.Name(s.layout.Journal))
 }
 
-// readJournal reads all segments; settled is false where somebody removed or
-// replaced them meanwhile.
+// readJournal reads all segments; settled is false if another process removed
+// or replaced them during the read.
 func (s *Store) readJournal(ctx context.Context) (log []byte, settled bool, err error) {
 	s.journal = journal{}
 	first, ok, err := s.segment(ctx, "", 0)
@@ -188,7 +187,7 @@ func (s *Store) appended(err error) error {
 	return err
 }
 
-// begin makes a journal; there must be none, or an empty one.
+// begin makes a journal; it must not exist, or be empty.
 func (s *Store) begin(ctx context.Context, records []byte) error {
 	if s.journal.id != "" && s.journal.size() > 0 {
 		return fmt.Errorf("begin %s: there is a journal already", s.bucket.Name(s.layout.Journal))
@@ -216,8 +215,8 @@ func (s *Store) add(ctx context.Context, records []byte) error {
 	return nil
 }
 
-// place writes a segment where there is none, or in place of one that this
-// store has written there without hearing of its success.
+// place creates a segment, or replaces a segment that this store wrote without
+// learning of the success.
 func (s *Store) place(ctx context.Context, g *segment) (version string, err error) {
 	key := s.layout.Journal + segmentName(g.journal, g.number)
 	version, err = s.put(ctx, key, g.encode(), "")
@@ -271,8 +270,8 @@ func (s *Store) cut(ctx context.Context, at int64, records []byte) error {
 	return s.appended(s.add(ctx, records))
 }
 
-// DropJournal removes the first segment, with which the journal is gone, and
-// then all others, those of earlier journals included.
+// DropJournal removes the first segment, which removes the journal, and then
+// all others, also of earlier journals.
 func (s *Store) DropJournal(ctx context.Context) error {
 	if err := s.held(); err != nil {
 		return err
@@ -285,8 +284,8 @@ func (s *Store) DropJournal(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes the segments of journals whose first one is gone. Nobody
-// misses them, so what cannot be removed is left to the next run.
+// sweep removes the segments of journals whose first one is gone. They are not
+// used, so a failed removal is left to the next run.
 func (s *Store) sweep(ctx context.Context) {
 	keys, err := s.list(ctx)
 	if err != nil || slices.Contains(keys, s.layout.Journal+firstName) { // somebody has begun one

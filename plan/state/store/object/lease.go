@@ -85,7 +85,7 @@ func (l *lease) keep() {
 	}
 }
 
-// renew writes the lock object anew, and returns why the lock is lost, if it
+// renew writes the lock object again, and returns why the lock is lost, if it
 // is.
 func (l *lease) renew() error {
 	if err := l.check(); err != nil {
@@ -111,8 +111,8 @@ func (l *lease) renew() error {
 	return l.lost // other errors: the next tick tries again, until the lease is over
 }
 
-// inspect finds out who has changed the lock object: this process, by a
-// renewal whose answer was lost, or somebody who broke the lock.
+// inspect finds out who has changed the lock object: this process, by a renewal
+// whose answer was lost, or a process that broke the lock.
 func (l *lease) inspect(ctx context.Context) (version string, err error) {
 	data, version, err := l.store.bucket.Get(ctx, l.store.layout.Lock)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *lease) SetInfo(msg string) error {
 // releaseTime is how long giving a lock back may take.
 const releaseTime = 20 * time.Second
 
-// Release removes the lock object, if it is still this lease's.
+// Release removes the lock object, if it still belongs to this lease.
 func (l *lease) Release() error {
 	l.mu.Lock()
 	if l.released {
@@ -170,7 +170,7 @@ func (l *lease) Release() error {
 	defer cancel()
 	err := l.store.remove(ctx, l.store.layout.Lock, l.version)
 	if errors.Is(err, ErrConflict) {
-		// A renewal whose answer was lost, or somebody who broke the lock.
+		// Either a renewal whose answer was lost, or a broken lock.
 		if version, err2 := l.inspect(ctx); err2 == nil {
 			err = l.store.remove(ctx, l.store.layout.Lock, version)
 		} else if l.lost != nil {

@@ -39,10 +39,10 @@ type sighting struct {
 	at      time.Time
 }
 
-// Lock makes the lock object, or takes over one whose holder is dead: a
-// process of this machine that is gone, or any that has not renewed its lease
-// for as long as it said, as seen by this process and without trust in
-// anybody's clock. A lock of Terraform's is no lease and is never taken over.
+// Lock creates the lock object, or takes over one whose holder is dead: a
+// process of this machine that has ended, or any that has not renewed its lease
+// for its stated time, as measured by this process, so that other clocks do not
+// matter. A lock of Terraform is not a lease and is never taken over.
 func (s *Store) Lock(ctx context.Context, info state.LockInfo) (state.Lock, error) {
 	if s.layout.Lock == "" {
 		return unlocked{}, nil
@@ -94,7 +94,7 @@ func (s *Store) Lock(ctx context.Context, info state.LockInfo) (state.Lock, erro
 	return nil, &state.LockedError{Path: info.Path}
 }
 
-// judge tells whether the holder of a lock is dead.
+// judge reports whether the holder of a lock is dead.
 func (s *Store) judge(data []byte, version string) (*state.LockedError, bool) {
 	locked := &state.LockedError{Path: s.bucket.Name(s.layout.Snapshot)}
 	var r record

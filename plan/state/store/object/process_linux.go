@@ -29,8 +29,8 @@ func thisProcess() process {
 	return process{Machine: machine, ID: os.Getpid(), Start: start}
 }
 
-// thisMachine tells process namespaces apart: numbers of processes mean
-// something within one only. A restart makes it another one.
+// thisMachine identifies the process namespace: numbers of processes are only
+// meaningful within one. A restart makes it another one.
 func thisMachine() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -3,7 +3,7 @@
 package object
 
 // process names nothing here: what tells one process from a later one of the
-// same number is Linux' affair. Leases then end by time alone.
+// same number is Linux' affair. Leases then only end by time.
 type process struct{}
 
 // thisProcess names the process that asks.

@@ -14,8 +14,8 @@ import (
 //
 // The first segment of a journal has a name of its own, so that there can be
 // one journal only, and says what the journal is called; the others have that
-// in their names. What an earlier journal left is thus never taken for a part
-// of this one.
+// in their names. Leftovers of an earlier journal are thus never taken for a
+// part of this one.
 const (
 	segmentMagic = "stoke-journal 1"
 	firstName    = "000000"
@@ -39,13 +39,13 @@ func (g *segment) encode() []byte {
 
 func (g *segment) end() int64 { return g.offset + int64(g.length) }
 
-// decodeSegment reads a segment; the reason says what is wrong with it.
+// decodeSegment reads a segment; the reason is its fault.
 func decodeSegment(data []byte, version string) (g segment, reason string) {
 	line, records, ok := bytes.Cut(data, []byte("\n"))
 	rest, magic := strings.CutPrefix(string(line), segmentMagic+" ")
 	fields := strings.Fields(rest)
 	if !ok || !magic || len(fields) != 5 {
-		return g, "it is no segment of a journal"
+		return g, "it is not a segment of a journal"
 	}
 	number, err1 := strconv.Atoi(fields[1])
 	offset, err2 := strconv.ParseInt(fields[2], 10, 64)

@@ -27,7 +27,7 @@ type Store struct {
 
 // Timing is how leases are kept. Tests have other ones.
 type Timing struct {
-	Lease time.Duration // after which a lock that is not renewed is anybody's
+	Lease time.Duration // other processes may take a lock that was not renewed for so long
 	Renew time.Duration // between renewals
 }
 
@@ -39,7 +39,7 @@ func New(b Bucket, l Layout, t Timing) *Store {
 	return &Store{bucket: b, layout: l, timing: t, now: time.Now, writer: uuid.NewString()}
 }
 
-// Names are those of the snapshot and of the journal's segments.
+// Names returns the names of the snapshot and of the journal's segments.
 func (s *Store) Names() (snapshot, journal string) {
 	return s.bucket.Name(s.layout.Snapshot), s.bucket.Name(s.layout.Journal)
 }
@@ -61,8 +61,8 @@ func (s *Store) WriteSnapshot(ctx context.Context, data []byte, ifVersion string
 	return version, err
 }
 
-// requestTime is how long one request may take before it counts as failed,
-// beside what its bytes need at slowest bytes per second.
+// requestTime is how long one request may take before it counts as failed, in
+// addition to the time for its bytes at slowest bytes per second.
 const (
 	requestTime = time.Minute
 	slowest     = 100 << 10
@@ -83,8 +83,8 @@ func (s *Store) get(ctx context.Context, key string) ([]byte, string, error) {
 }
 
 // put writes an object, unless the lock under which it is written has been
-// lost. A conflict with what this very write has left, when its answer was
-// lost on the way, is none.
+// lost. A conflict with a lost but successful write of the same content is not
+// an error.
 func (s *Store) put(ctx context.Context, key string, data []byte, ifVersion string) (string, error) {
 	if err := s.held(); err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func (s *Store) put(ctx context.Context, key string, data []byte, ifVersion stri
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", s.bucket.Name(key), err)
 	}
-	// What was written while the lease ran out may be too late for others.
+	// A write that ended after the lease may be too late.
 	return version, s.held()
 }
 

@@ -48,7 +48,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code, answer := c.answer(clusterRequest{body: body, r: r})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(answer) // nobody is there to be told
+	_ = json.NewEncoder(w).Encode(answer) // the client of a failed write is gone
 }
 
 // verbs are what a method does to a resource and to one object of it.

@@ -26,7 +26,7 @@ var (
 type clusterObject interface {
 	meta() *metav1.ObjectMeta
 	named() *metav1.TypeMeta
-	// problem says what is wrong with the part that is not metadata.
+	// problem returns the fault of the object's data, "" if there is none.
 	problem() string
 }
 
@@ -161,7 +161,7 @@ func (q clusterRequest) refused(o, before clusterObject, found bool) (int, any) 
 	return 0, nil
 }
 
-// invalid says what is wrong with an object.
+// invalid returns the fault of an object.
 func invalid(o clusterObject) string {
 	m := o.meta()
 	if m.Name == "" {

@@ -38,7 +38,7 @@ type gcsObject struct {
 	generation int64
 }
 
-// gcsUpload is one that goes in parts.
+// gcsUpload is an upload in parts.
 type gcsUpload struct {
 	name  string
 	query url.Values

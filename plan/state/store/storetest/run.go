@@ -13,7 +13,7 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// Harness is a place with one state, to which each test gets anew.
+// Harness describes a store. Each test gets an empty place for one state.
 type Harness struct {
 	// Place makes an empty place and returns how a process opens it: each call
 	// of that is another process.
@@ -23,8 +23,8 @@ type Harness struct {
 	// AnyUnlock says that the server cannot tell whether there was a lock to
 	// be broken.
 	AnyUnlock bool
-	// Unconditional says that the server has no conditional writes, so that
-	// the lock alone keeps others out.
+	// Unconditional: the server has no conditional writes, so that only the lock
+	// keeps other processes out.
 	Unconditional bool
 	// Unbreakable says that the lock of a living holder cannot be broken.
 	Unbreakable bool
@@ -183,7 +183,7 @@ func cuts(t *testing.T, h Harness) {
 // wrote stays, whatever becomes of the second's.
 func twoWriters(t *testing.T, h Harness) {
 	if h.Unbreakable || h.Unconditional {
-		t.Skip("the lock alone keeps others out")
+		t.Skip("only the lock keeps others out")
 	}
 	open, ctx := h.Place(t), t.Context()
 	a, b := opened(t, open), opened(t, open)

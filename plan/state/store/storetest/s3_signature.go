@@ -9,8 +9,9 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// signed tells whether a request is signed with the secret key, by signing it
-// anew: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+// signed reports whether a request is signed with the secret key, by computing the
+// signature again:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 func (s *S3) signed(r *http.Request) bool {
 	given := r.Header.Get("Authorization")
 	fields := map[string]string{}

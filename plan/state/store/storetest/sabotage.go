@@ -17,7 +17,7 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// Fault is one way in which a request goes wrong.
+// Fault is a way to fail a request.
 type Fault int
 
 // The ways. Of those that cut, the connection is then closed.

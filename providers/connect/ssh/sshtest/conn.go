@@ -13,8 +13,7 @@ type Wire struct {
 	// CutRead and CutWrite break a connection after so many bytes that came from
 	// the client or went to it. 0: never.
 	CutRead, CutWrite atomic.Int64
-	// Still makes connections stand still, without breaking: nothing goes through
-	// any more, in either direction.
+	// Still blocks all traffic in both directions without closing the connections.
 	Still atomic.Bool
 	// Drip is how long each byte takes to the client, in nanoseconds.
 	Drip atomic.Int64

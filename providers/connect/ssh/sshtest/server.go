@@ -117,7 +117,7 @@ func (s *Server) Close() {
 func (s *Server) Drop() {
 	var all []net.Conn
 	s.open.Range(func(conn, _ any) bool { all = append(all, conn.(net.Conn)); return true })
-	for _, conn := range all { // and not the one with which a client comes back meanwhile
+	for _, conn := range all { // not the connection of a client that has come back
 		conn.Close()
 	}
 }

@@ -328,7 +328,7 @@ func (c *Cluster) SetBudget(namespace, name, label string, allowed int32) {
 	}
 }
 
-// Requests are what was asked, in order, such as "PATCH nodes/a".
+// Requests lists the requests in order, such as "PATCH nodes/a".
 func (c *Cluster) Requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,13 +70,13 @@ var absolute = regexp.MustCompile(`(^|[\s"'=<>:(;])/(bin|boot|etc|lib|opt|proc|r
 
 // below puts the paths of a text below the machine's folder.
 func (m *Tree) below(text string) string {
-	for range 2 { // paths beside each other share what stands between them
+	for range 2 { // neighbouring paths share their parent folders
 		text = absolute.ReplaceAllString(text, "${1}"+m.Root+"/$2")
 	}
 	return text
 }
 
-// Put writes a file. Whose it is to be is not looked at.
+// Put writes a file. Put writes a file. Owners are not simulated.
 func (m *Tree) Put(_ context.Context, f ssh.File) error {
 	name := filepath.Join(m.Root, f.Path)
 	content := f.Content

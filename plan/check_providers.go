@@ -10,10 +10,10 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// strange reports stored objects of providers that are not there. Whatever
+// checkProviders reports stored objects of providers that are not there. Whatever
 // the configuration says of them, nobody can read them, so that no plan could
 // tell the truth about them.
-func (p *planner) strange() hcl.Diagnostics {
+func (p *planner) checkProviders() hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	seen := map[string]bool{} // providers, as the state writes them
 	look := func(addr address.Instance, o *state.Object) {

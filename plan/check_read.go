@@ -11,9 +11,9 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// sound holds what a provider has read against the type and reports what is
+// checkRead holds what a provider has read against the type and reports what is
 // wrong with it: whatever exists is wholly known.
-func sound(t *eval.Task, owner *eval.Provider, addr address.Instance, ty cty.Type, read cty.Value) bool {
+func checkRead(t *eval.Task, owner *eval.Provider, addr address.Instance, ty cty.Type, read cty.Value) bool {
 	errs := contract.CheckConforms(ty, read)
 	if len(errs) == 0 && !read.IsWhollyKnown() {
 		errs = append(errs, fmt.Errorf("it is not wholly known"))
