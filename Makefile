@@ -31,6 +31,23 @@ help: ## List the targets.
 build: ## Build ./bin/stoke and ./bin/stoke-trainer.
 	$(BUILD) -o bin/ ./cmd/stoke ./cmd/stoke-trainer
 
+# stoke-gpu is the only program with cgo: NVIDIA's library is loaded by the C
+# library's dlopen. Names of NVIDIA's calls that are deprecated are in go-nvml.
+CGO := CGO_ENABLED=1 CGO_CFLAGS="-O2 -Wno-deprecated-declarations"
+
+.PHONY: gpu
+gpu: ## Build ./bin/stoke-gpu (Linux, needs gcc; for arm64 too where aarch64-linux-gnu-gcc is).
+	$(CGO) GOOS=linux $(BUILD) -o bin/ ./cmd/stoke-gpu
+	@if command -v aarch64-linux-gnu-gcc > /dev/null && [ "$$($(GO) env GOARCH)" != arm64 ]; then set -x; \
+		CC=aarch64-linux-gnu-gcc $(CGO) GOOS=linux GOARCH=arm64 $(BUILD) -o bin/stoke-gpu-linux-arm64 ./cmd/stoke-gpu; \
+	else echo "no stoke-gpu for arm64: aarch64-linux-gnu-gcc is not installed"; fi
+
+.PHONY: gpu-check
+gpu-check: build gpu ## Look at the GPUs of this machine with stoke-gpu, for 30 seconds (needs a GPU).
+	./bin/stoke-gpu list
+	@timeout 30 ./bin/stoke-gpu watch > bin/gpu-watch.jsonl || [ $$? = 124 ] && tail -n 1 bin/gpu-watch.jsonl && wc -l bin/gpu-watch.jsonl
+	./bin/stoke-gpu check
+
 .PHONY: quickstart
 quickstart: build ## Build, then train a model on this machine with one apply.
 	./bin/stoke -chdir=examples/quickstart apply -auto-approve
