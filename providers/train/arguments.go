@@ -45,7 +45,7 @@ func arguments() []argument {
 		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
-		synchronous(), deterministic(), deadline(), initFrom(), initSkip(),
+		synchronous(), deterministic(), deadline(), gpuHealth(), initFrom(), initSkip(),
 		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
 		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
 		count("worker.min_replicas", "worker", "min_replicas", func(s *spec.Spec) *int { return &s.Worker.MinReplicas }),
@@ -169,7 +169,7 @@ func (a *argument) isFor(program bool) bool {
 	case hyper, "evaluation", "checkpoint":
 		return !program
 	case "":
-		return !program || a.name == "name" || a.name == "deadline"
+		return !program || a.name == "name" || a.name == "deadline" || a.name == "gpu_health"
 	}
 	return true
 }
@@ -394,6 +394,8 @@ func (m *experimentModel) text(name string) *types.String {
 		return &m.Deadline
 	case "init_from":
 		return &m.InitFrom
+	case "gpu_health":
+		return &m.GPUHealth
 	}
 	panic("train: no such argument: " + name) // arguments names no other
 }

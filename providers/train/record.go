@@ -41,6 +41,7 @@ func (m *experimentModel) identify(r trainingRun, s *spec.Spec) {
 // record takes down how the run stands.
 func (m *experimentModel) record(s spec.Status) {
 	m.Status = types.StringValue(string(s.Phase))
+	m.recordGPUs(s.GPUHealth)
 	m.StartedAt, m.FinishedAt = instant(s.Started), instant(s.Ended)
 	values := make(map[string]attr.Value, len(s.Metrics)+1)
 	for name, v := range s.Metrics {

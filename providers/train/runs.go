@@ -148,6 +148,9 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
 	}
+	if s.GPUHealth != nil {
+		out.GPUHealth = printable(s.GPUHealth.String())
+	}
 	if s.Phase == spec.Failed {
 		out.Message += excerpt(s.Log)
 	}
@@ -168,6 +171,7 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 	return &providers.RunUsage{
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
 		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
+		GPUs: gpusOf(u.GPUs),
 	}
 }
 
@@ -243,6 +247,7 @@ func measured(e spec.Event) map[string]float64 {
 		} {
 			values[printable(u.Role)+"."+name] = v
 		}
+		addGPUs(values, printable(u.Role), u.GPUs)
 	}
 	return values
 }

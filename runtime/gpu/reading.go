@@ -250,6 +250,15 @@ func (r Reading) Brief() Reading {
 	return r
 }
 
+// Brief returns a snapshot as a run's history has it.
+func (s Snapshot) Brief() Snapshot {
+	brief := Snapshot{Absent: s.Absent, Fault: s.Fault, Detail: s.Detail}
+	for _, r := range s.GPUs {
+		brief.GPUs = append(brief.GPUs, r.Brief())
+	}
+	return brief
+}
+
 // Merge returns one reading for two of a GPU, the means of so many samples; the
 // first one is older. Numbers that are not curves only rise, so the newest one counts.
 func Merge(a Reading, samples int64, b Reading, more int64) Reading {

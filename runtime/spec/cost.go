@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -46,6 +47,7 @@ var costs = map[string]Cost{
 	"asynchronous":              Resume, // part of the strategy
 	"engine":                    Resume,
 	"worker.gpus":               Resume,
+	"gpu_health":                Resume, // workers have it from their start
 	"worker.threads":            Resume,
 	"parameter_server.replicas": Resume,
 
@@ -152,6 +154,7 @@ func Costliest(changes []Change) Cost {
 func resolve(s Spec) Spec {
 	s.Engine = s.EngineName()
 	s.MicroBatch = s.MicroBatchSize()
+	s.GPUHealth = cmp.Or(s.GPUHealth, GPUHealthReported)
 	s.Optimizer, s.Schedule = s.Optimizer.Resolve(), s.Schedule.Resolve()
 	return s
 }

@@ -35,6 +35,8 @@ type Spec struct {
 	Engine   string   `json:"engine"`   // "" = cpu, or xla where worker.gpus > 0
 	Deadline Duration `json:"deadline"` // of the time that it runs; 0 = none
 
+	GPUHealth string `json:"gpu_health,omitempty"` // reported | required; "" = reported
+
 	// Synchronous updates wait for their whole batch; asynchronous ones are
 	// one push each. A missing value in JSON means synchronous.
 	Asynchronous bool `json:"asynchronous"`

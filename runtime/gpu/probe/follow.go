@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,9 +33,10 @@ type Options struct {
 // Follower follows the readings of one child.
 type Follower struct {
 	Options
+	mu     sync.Mutex
+	pid    int // of the child; 0: it does not run
 	stop   context.CancelFunc
 	done   chan struct{}
-	pid    atomic.Int64
 	newest atomic.Pointer[received]
 	told   bool
 	thread *process.Thread
@@ -72,7 +74,11 @@ func (f *Follower) Close() {
 }
 
 // Owns reports whether a process is the child.
-func (f *Follower) Owns(pid int) bool { return pid > 0 && f.pid.Load() == int64(pid) }
+func (f *Follower) Owns(pid int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return pid > 0 && f.pid == pid
+}
 
 // Newest returns the newest readings; false: the newest are older than three
 // intervals.
@@ -128,10 +134,9 @@ func (f *Follower) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.thread.Do(cmd.Start); err != nil {
+	if err := f.start(cmd); err != nil {
 		return err
 	}
-	f.pid.Store(int64(cmd.Process.Pid))
 	lines, ended := make(chan []byte), make(chan error, 1)
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -145,11 +150,7 @@ func (f *Follower) follow(ctx context.Context) error {
 	}
 	in.Close()
 	stop()
-	pid := int64(cmd.Process.Pid)
-	go func() {
-		ended <- cmd.Wait()
-		f.pid.CompareAndSwap(pid, 0)
-	}()
+	go func() { ended <- f.wait(cmd) }()
 	select {
 	case waited := <-ended:
 		if err == nil && waited != nil {
@@ -160,6 +161,28 @@ func (f *Follower) follow(ctx context.Context) error {
 			err = fmt.Errorf("%s closed its output and does not end", Name)
 		}
 		cmd.Process.Kill() //nolint:errcheck // it may have ended
+	}
+	return err
+}
+
+// start starts the child. Owns waits for it, so that each child is known.
+func (f *Follower) start(cmd *exec.Cmd) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.thread.Do(cmd.Start)
+	if err == nil {
+		f.pid = cmd.Process.Pid
+	}
+	return err
+}
+
+// wait returns when the child has ended.
+func (f *Follower) wait(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pid == cmd.Process.Pid {
+		f.pid = 0
 	}
 	return err
 }

@@ -81,6 +81,13 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
+// childOf returns the number of the child.
+func childOf(f *Follower) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pid
+}
+
 const line = `{"driver":"580.65.06","gpus":[{"index":0,"values":{"temperature_celsius":50}}]}`
 
 // Readings come, are the newest for a while, and the child ends with the follower.
@@ -96,7 +103,7 @@ func TestFollow(t *testing.T) {
 	if _, ok := f.Newest(time.Now().Add(4 * time.Hour)); ok {
 		t.Error("old readings are the newest")
 	}
-	pid := int(f.pid.Load())
+	pid := childOf(f)
 	if !f.Owns(pid) || f.Owns(0) || f.Owns(os.Getpid()) {
 		t.Errorf("process %d", pid)
 	}
@@ -196,8 +203,8 @@ func TestCheck(t *testing.T) {
 func TestEndsWithItsParent(t *testing.T) {
 	if os.Getenv("PROBE_PARENT") != "" {
 		f := Follow(Options{Path: os.Getenv("PROBE_PARENT"), Log: slog.Default()})
-		await(t, "it runs", func() bool { return f.pid.Load() != 0 })
-		fmt.Println("child", f.pid.Load())
+		await(t, "it runs", func() bool { return childOf(f) != 0 })
+		fmt.Println("child", childOf(f))
 		select {} // the test kills this process
 	}
 	pid := startParent(t, fake(t, "exec sleep 1000\n"))
