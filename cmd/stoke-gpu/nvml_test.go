@@ -5,7 +5,10 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -316,6 +319,40 @@ func TestHangingDriver(t *testing.T) {
 		}
 	}
 }
+
+// The lines of a machine with one GPU lost, one hot and one with an XID are a file:
+// the tests of runs take it in the place of a machine with GPUs.
+func TestLinesOfAMachine(t *testing.T) {
+	m := newMachine(dgxh100.New)
+	for i, d := range m.cards {
+		d.UUID = fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i)
+	}
+	m.cards[1].GetCurrentClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0x44, nvml.SUCCESS }
+	m.cards[2].GetPowerUsageFunc = func() (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED }
+	m.events <- nvml.EventData{Device: m.cards[3], EventData: 94}
+	p, out, _ := m.program()
+	n, _ := openLibrary(m)
+	n.watch()
+	for range 2 {
+		if err := p.print(p.read(n)); err != nil {
+			t.Fatal(err)
+		}
+		lose(m.cards[7], nvml.ERROR_GPU_IS_LOST)
+	}
+	got := out.String()
+	const golden = "testdata/watch.jsonl"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || got != string(want) {
+		t.Errorf("%v: %s", err, cmp.Diff(string(want), got))
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden file again")
 
 // list of a driver that hangs says so.
 func TestListOfAHangingDriver(t *testing.T) {

@@ -252,6 +252,12 @@ func deadline() argument {
 	return a
 }
 
+// gpuHealth is an argument without a value that is filled in.
+func gpuHealth() argument {
+	return argument{"gpu_health", "", "gpu_health",
+		func(s *spec.Spec, v attr.Value) error { s.GPUHealth = v.(types.String).ValueString(); return nil }, nil}
+}
+
 // initFrom is the path of a model. No default is filled in.
 func initFrom() argument {
 	return argument{"init_from.path", "", "init_from",

@@ -83,6 +83,7 @@ func (b *bench) variations(data *thing) (all []variation) {
 		"init_from.hash":       {"init_from": cty.StringVal(filepath.Join(writeCode(b.t, b.t.TempDir(), "base", "weights"), "base"))},
 		"deadline":             {"deadline": cty.StringVal("200h")},
 		"deterministic":        {"deterministic": cty.True},
+		"gpu_health":           {"gpu_health": cty.StringVal("required"), "worker.gpus": cty.NumberIntVal(1)},
 		"worker.replicas":      {"worker.replicas": cty.NumberIntVal(3)},
 		"worker.min_replicas":  {"worker.min_replicas": cty.NumberIntVal(2)},
 		"program.command":      {"program.command": texts("sh", "other.sh")},

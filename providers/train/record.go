@@ -154,3 +154,19 @@ func printable(s string) string {
 	}, s)
 	return strings.TrimSpace(s)
 }
+
+// recordGPUs records the worst health of the GPUs of a run.
+func (m *experimentModel) recordGPUs(h *spec.GPUHealth) {
+	m.GPUHealthWorst = types.StringNull()
+	if h != nil {
+		m.GPUHealthWorst = types.StringValue(printable(h.String()))
+	}
+}
+
+// planGPUs plans the worst health: it stays null without GPUs.
+func (p *planning) planGPUs() {
+	p.plan.GPUHealthWorst = types.StringUnknown()
+	if p.draft.spec.Worker.GPUs == 0 && !p.draft.unknown["worker.gpus"] {
+		p.plan.GPUHealthWorst = types.StringNull()
+	}
+}

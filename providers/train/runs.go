@@ -16,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/gpu"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -172,6 +173,34 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
 		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
 		GPUs: gpusOf(u.GPUs),
+	}
+}
+
+// gpusOf translates the readings of the GPUs of a role.
+func gpusOf(s gpu.Snapshot) (all []providers.RunGPU) {
+	for _, r := range s.GPUs {
+		h := gpu.Judge(gpu.Snapshot{GPUs: []gpu.Reading{r}}, gpu.Expectation{})
+		is := providers.RunGPU{
+			Index: r.Index, Name: printable(r.Name), UUID: printable(r.UUID), Values: r.Values, Health: string(h.Verdict),
+		}
+		for _, f := range h.Findings {
+			if is.Reasons != "" {
+				is.Reasons += "; "
+			}
+			is.Reasons += printable(f.Text)
+		}
+		all = append(all, is)
+	}
+	return all
+}
+
+// addGPUs adds the numbers of GPUs to the numbers of an event, such as
+// worker-0.gpu3.power_watts.
+func addGPUs(values map[string]float64, role string, s gpu.Snapshot) {
+	for _, r := range s.GPUs {
+		for name, v := range r.Values {
+			values[fmt.Sprintf("%s.gpu%d.%s", role, r.Index, name)] = v
+		}
 	}
 }
 

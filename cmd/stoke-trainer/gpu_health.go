@@ -56,12 +56,12 @@ func visibleGPUs() []string {
 }
 
 // checkGPUs returns a worker.GPUError where gpu_health is required and the GPUs of a
-// worker are not known to be fit.
-func (r *role) checkGPUs(ctx context.Context) error {
+// worker, nil for all, are not known to be fit.
+func (r *role) checkGPUs(ctx context.Context, names []string) error {
 	if !r.spec.RequiresFitGPUs() {
 		return nil
 	}
-	e := gpu.Expectation{Count: r.spec.Worker.GPUs, GPUs: visibleGPUs()}
+	e := gpu.Expectation{Count: r.spec.Worker.GPUs, GPUs: names}
 	if e.GPUs == nil && strings.Contains(os.Getenv("CUDA_VISIBLE_DEVICES"), "MIG-") {
 		e.Count = 1 // instances are parts of one GPU or more
 	}
