@@ -25,9 +25,9 @@ func statusCommand(s *session) *cobra.Command {
 		Short: "Show how a run stands",
 		Long: `Shows how the run behind an object of the state stands: an experiment's phase,
 progress, newest checkpoint and metrics, and the processes that it consists of,
-with the processors and the memory that they take, and GPUs with their health; how the pods of Kubernetes
-objects are, and what they wait for. It only looks: while an apply waits for
-the run, and after the run has ended, it works as well.`,
+with the processors and the memory that they take, and GPUs with their health;
+how the pods of Kubernetes objects are, and what they wait for. It only looks:
+while an apply waits for the run, and after the run has ended, it works as well.`,
 		Args: atMost(1, "; one run is shown at a time"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")

@@ -149,7 +149,7 @@ func Table() []Row {
 type Reason struct {
 	Name  string
 	Bit   uint64 // of nvmlDeviceGetCurrentClocksEventReasons
-	NVML  string // nvmlClocksEventReason… or nvmlClocksThrottleReason…
+	NVML  string // name after nvmlClocks
 	SMI   string // element of clocks_event_reasons, after its prefix
 	About string
 	Rule  string // that it breaks; "": it is usual
@@ -158,15 +158,20 @@ type Reason struct {
 // Reasons returns the reasons for lower clocks.
 func Reasons() []Reason {
 	return []Reason{
-		{"idle", 0x1, "GpuIdle", "gpu_idle", "nothing runs", ""},
-		{"application_clocks", 0x2, "ApplicationsClocksSetting", "applications_clocks_setting", "an administrator set the clocks", ""},
-		{"power_cap", 0x4, "SwPowerCap", "sw_power_cap", "it takes all the power that it may: usual under load", ""},
-		{"hardware_slowdown", 0x8, "HwSlowdown", "hw_slowdown", "the hardware halved the clocks or more", RuleSlowdown},
-		{"sync_boost", 0x10, "SyncBoost", "sync_boost", "it keeps the pace of other GPUs", ""},
-		{"software_thermal", 0x20, "SwThermalSlowdown", "sw_thermal_slowdown", "the driver cools the chip or its memory", RuleThermal},
-		{"hardware_thermal", 0x40, "HwThermalSlowdown", "hw_thermal_slowdown", "the hardware cools the chip", RuleThermal},
-		{"power_brake", 0x80, "HwPowerBrakeSlowdown", "hw_power_brake_slowdown", "the power supply asks for less", RulePower},
-		{"display_clocks", 0x100, "DisplayClockSetting", "display_clocks_setting", "a display limits the clocks", ""},
+		{"idle", 0x1, "EventReasonGpuIdle", "gpu_idle", "nothing runs", ""},
+		{"application_clocks", 0x2, "EventReasonApplicationsClocksSetting", "applications_clocks_setting",
+			"an administrator set the clocks", ""},
+		{"power_cap", 0x4, "EventReasonSwPowerCap", "sw_power_cap", "it takes all the power that it may: usual under load", ""},
+		{"hardware_slowdown", 0x8, "ThrottleReasonHwSlowdown", "hw_slowdown", "the hardware halved the clocks or more", RuleSlowdown},
+		{"sync_boost", 0x10, "EventReasonSyncBoost", "sync_boost", "it keeps the pace of other GPUs", ""},
+		{"software_thermal", 0x20, "EventReasonSwThermalSlowdown", "sw_thermal_slowdown",
+			"the driver cools the chip or its memory", RuleThermal},
+		{"hardware_thermal", 0x40, "ThrottleReasonHwThermalSlowdown", "hw_thermal_slowdown", "the hardware cools the chip", RuleThermal},
+		{"power_brake", 0x80, "ThrottleReasonHwPowerBrakeSlowdown", "hw_power_brake_slowdown",
+			"the power supply asks for less", RulePower},
+		{"display_clocks", 0x100, "EventReasonDisplayClockSetting", "display_clocks_setting", "a display limits the clocks", ""},
+		{"board_limit", 0x200, "EventReasonBoardLimit", "board_limit", "the board limits the clocks", ""},
+		{"reliability", 0x400, "EventReasonReliability", "reliability", "the chip limits its voltage", ""},
 	}
 }
 
