@@ -16,10 +16,10 @@ var floors = []struct {
 	packages []string
 }{
 	{"processes of the machine", []string{"runtime/process"}},
-	{"files that are whole or absent, or of tensors, regular expressions, usage and GPUs of machines",
-		[]string{"runtime/durable", "runtime/safetensors", "runtime/pattern", "runtime/usage", "runtime/gpu"}},
-	{"snapshots of code, and the child that reads GPUs", []string{"runtime/code", "runtime/gpu/probe"}},
-	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
+	{"files that are whole or absent, or of tensors, regular expressions, usage of machines",
+		[]string{"runtime/durable", "runtime/safetensors", "runtime/pattern", "runtime/usage"}},
+	{"snapshots of code, and GPUs", []string{"runtime/code", "runtime/gpu"}},
+	{"the trainer's contracts, and the child that reads GPUs", []string{"runtime/spec", "runtime/certificate", "runtime/gpu/probe"}},
 	{"models", []string{"runtime/model"}},
 	{"updates, and ready models", []string{"runtime/optimizer", "runtime/model/zoo"}},
 	{"the engines' interface", []string{"runtime/engine"}},

@@ -108,7 +108,7 @@ type Row struct {
 	Key   string
 	Unit  string
 	NVML  string // function, and the field of its answer
-	SMI   string // path in the XML of nvidia-smi; "": it has none
+	SMI   string // paths in the XML of nvidia-smi, the first one with a number counts
 	About string
 	// Series is true for a curve of a run. Other numbers are noted where they are
 	// not 0: they are 0 as long as a GPU is fit.
@@ -126,13 +126,17 @@ func Table() []Row {
 		{MemoryTotal, "bytes", "nvmlDeviceGetMemoryInfo: total", "fb_memory_usage/total", "memory", true},
 		{Temperature, "°C", "nvmlDeviceGetTemperature: NVML_TEMPERATURE_GPU", "temperature/gpu_temp",
 			"temperature of the chip", true},
-		{Power, "W", "nvmlDeviceGetPowerUsage", "gpu_power_readings/power_draw", "power that the board takes", true},
-		{PowerLimit, "W", "nvmlDeviceGetEnforcedPowerLimit", "gpu_power_readings/current_power_limit", "power that it may take", true},
+		{Power, "W", "nvmlDeviceGetPowerUsage",
+			"gpu_power_readings/power_draw|gpu_power_readings/instant_power_draw|power_readings/power_draw",
+			"power that the board takes", true},
+		{PowerLimit, "W", "nvmlDeviceGetEnforcedPowerLimit",
+			"gpu_power_readings/current_power_limit|power_readings/enforced_power_limit",
+			"power that it may take", true},
 		{SMClock, "MHz", "nvmlDeviceGetClockInfo: NVML_CLOCK_SM", "clocks/sm_clock", "clock of the multiprocessors", true},
 		{MemoryClock, "MHz", "nvmlDeviceGetClockInfo: NVML_CLOCK_MEM", "clocks/mem_clock", "clock of the memory", true},
-		{Corrected, "errors", "nvmlDeviceGetTotalEccErrors: corrected, volatile", "ecc_errors/volatile/dram_correctable",
+		{Corrected, "errors", "nvmlDeviceGetTotalEccErrors: corrected, volatile", "ecc_errors/volatile/*_correctable",
 			"memory errors that ECC has corrected since the driver was loaded", false},
-		{Uncorrected, "errors", "nvmlDeviceGetTotalEccErrors: uncorrected, volatile", "ecc_errors/volatile/dram_uncorrectable",
+		{Uncorrected, "errors", "nvmlDeviceGetTotalEccErrors: uncorrected, volatile", "ecc_errors/volatile/*_uncorrectable*",
 			"memory errors that ECC could not correct since the driver was loaded", false},
 		{RemappedSoft, "rows", "nvmlDeviceGetRemappedRows: corrRows", "remapped_rows/remapped_row_corr",
 			"rows of memory that spare rows replace, after corrected errors", false},
