@@ -40,6 +40,17 @@ trainer-gpu: ## Build ./bin/stoke-trainer-gpu, the trainer with the engine of NV
 gpu-check: ## Build ./gpu-check: what a machine with a GPU and no network needs to check stoke (STOKE_TEST_DATA: data).
 	tools/gpu-check/build.sh gpu-check
 
+# stoke-gpu is the only program with cgo: NVIDIA's library is loaded by the C
+# library's dlopen. Names of NVIDIA's calls that are deprecated are in go-nvml.
+CGO := CGO_ENABLED=1 CGO_CFLAGS="-O2 -Wno-deprecated-declarations"
+
+.PHONY: gpu
+gpu: ## Build ./bin/stoke-gpu (Linux, needs gcc; for arm64 too where aarch64-linux-gnu-gcc is).
+	$(CGO) GOOS=linux $(BUILD) -o bin/ ./cmd/stoke-gpu
+	@if command -v aarch64-linux-gnu-gcc > /dev/null && [ "$$($(GO) env GOARCH)" != arm64 ]; then set -x; \
+		CC=aarch64-linux-gnu-gcc $(CGO) GOOS=linux GOARCH=arm64 $(BUILD) -o bin/stoke-gpu-linux-arm64 ./cmd/stoke-gpu; \
+	else echo "no stoke-gpu for arm64: aarch64-linux-gnu-gcc is not installed"; fi
+
 .PHONY: quickstart
 quickstart: build ## Build, then train a model on this machine with one apply.
 	./bin/stoke -chdir=examples/quickstart apply -auto-approve

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	cloud.google.com/go/container v1.56.1
 	cloud.google.com/go/storage v1.70.0
+	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/agext/levenshtein v1.2.3
 	github.com/apparentlymart/go-cidr v1.1.1

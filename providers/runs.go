@@ -89,6 +89,7 @@ type RunStatus struct {
 	Wanted     int                `json:"workers_wanted"`
 	Checkpoint int64              `json:"checkpoint"` // step of the newest; -1: none
 	Version    string             `json:"trainer_version,omitempty"`
+	GPUHealth  string             `json:"gpu_health,omitempty"` // the worst so far, in words; "": the GPUs are not watched
 	Started    time.Time          `json:"started_at,omitzero"`
 	Ended      time.Time          `json:"finished_at,omitzero"`
 	Metrics    map[string]float64 `json:"metrics"`
@@ -120,6 +121,17 @@ type RunUsage struct {
 	Written   float64   `json:"written_per_second"`  // likewise, to them
 	Processes int       `json:"processes"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
+	GPUs      []RunGPU  `json:"gpus,omitempty"`   // of the role's machine
+}
+
+// RunGPU is what a GPU of a run reports of itself.
+type RunGPU struct {
+	Index   int                `json:"index"`
+	Name    string             `json:"name,omitempty"`
+	UUID    string             `json:"uuid,omitempty"`
+	Values  map[string]float64 `json:"values"`           // by the names of docs/gpu-health.md; others are not supported
+	Health  string             `json:"health"`           // fit, warning or unfit
+	Reasons string             `json:"reason,omitempty"` // why it is not fit
 }
 
 // RunLogs says which lines are wanted; "" is all.

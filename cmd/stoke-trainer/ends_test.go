@@ -35,6 +35,7 @@ type cell struct {
 	servers []string
 	workers string // the coordinator's address
 	api     string
+	env     []string // more of each process
 }
 
 // solo is one role's process.
@@ -66,7 +67,7 @@ func (c *cell) start(args ...string) *solo {
 	defer file.Close()
 	p.cmd = exec.Command(trainer, args...)
 	p.cmd.Dir = c.dir
-	p.cmd.Env = []string{"STOKE_SPEC=" + c.text, "STOKE_TOKEN=" + testToken}
+	p.cmd.Env = append([]string{"STOKE_SPEC=" + c.text, "STOKE_TOKEN=" + testToken}, c.env...)
 	p.out = p.log + ".out"
 	out, err := os.Create(p.out)
 	if err != nil {

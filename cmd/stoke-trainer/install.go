@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/runtime/gpu/probe"
 )
 
 // installCommand copies the program itself: a pod's first container brings it to
@@ -20,9 +24,22 @@ func installCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return install(self, args[0])
+			return installBoth(self, args[0])
 		},
 	}
+}
+
+// installBoth copies the program, and stoke-gpu to the same folder if it is stored next
+// to the program.
+func installBoth(self, to string) error {
+	if err := install(self, to); err != nil {
+		return err
+	}
+	err := install(filepath.Join(filepath.Dir(self), probe.Name), filepath.Join(filepath.Dir(to), probe.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // install copies a program. The copy appears whole: it replaces another one.

@@ -31,3 +31,23 @@ func TestInstall(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// stoke-gpu is copied with the program where it lies next to it.
+func TestInstallWithStokeGPU(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	put := func(name string) {
+		if err := os.WriteFile(filepath.Join(from, name), []byte(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("stoke-trainer")
+	for _, want := range []int{1, 2} {
+		if err := installBoth(filepath.Join(from, "stoke-trainer"), filepath.Join(to, "stoke-trainer")); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(os.ReadDir(to)); len(got) != want {
+			t.Errorf("copied %v", got)
+		}
+		put("stoke-gpu")
+	}
+}

@@ -38,6 +38,9 @@ func runAgent(ctx context.Context, r *role, kind string) error {
 		Folder: string(r.folder), Logs: r.logs, Checkpoints: r.checkpoints, Log: r.log, Patience: r.patience,
 		Devices: devices(&r.spec, kind),
 	}
+	if r.gpus != nil {
+		o.Foreign = r.gpus.Owns
+	}
 	if r.tee {
 		o.Output = tee(os.Stdout)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stokehq/stoke/runtime/certificate"
+	"github.com/stokehq/stoke/runtime/gpu/probe"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -53,6 +54,7 @@ type role struct {
 	code                string                 // the coordinator's folder of parts of the program's code
 	api                 string                 // of the coordinator
 	usageInterval       time.Duration          // between two samples
+	gpus                *probe.Follower        // nil: this process does not watch GPUs
 	logs                string                 // of an agent
 	orphaned            atomic.Pointer[func()] // is called before the process ends without its supervisor; nil: nothing is
 

@@ -147,6 +147,9 @@ func (r *role) openAccount(of string) (*os.File, error) {
 const dataPatience = 6 * time.Second
 
 func work(ctx context.Context, r *role) error {
+	if err := r.checkGPUs(ctx, visibleGPUs()); err != nil && r.coordinator != "" {
+		return r.refuse(ctx, err)
+	}
 	if r.spec.HasProgram() {
 		return runAgent(ctx, r, wire.RoleWorker)
 	}

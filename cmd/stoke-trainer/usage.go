@@ -96,9 +96,10 @@ func newMeter() *usage.Meter {
 }
 
 // measure measures this process until the caller stops it.
-func (r *role) measure(ctx context.Context, send func(context.Context, spec.Usage) error) (stop func()) {
+func (r *role) measure(ctx context.Context, name string, send func(context.Context, spec.Usage) error) (stop func()) {
+	r.watchGPUs(name)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // after SIGTERM a role works on
-	report := &reporter{sample: newMeter().Sample, send: send, now: time.Now, log: r.log}
+	report := &reporter{sample: newMeter().Sample, send: r.attachGPUs(send), now: time.Now, log: r.log}
 	tick := time.NewTicker(r.usageInterval)
 	var measuring sync.WaitGroup
 	measuring.Go(func() { report.run(ctx, tick.C) })
@@ -106,6 +107,9 @@ func (r *role) measure(ctx context.Context, send func(context.Context, spec.Usag
 		cancel()
 		measuring.Wait()
 		tick.Stop()
+		if r.gpus != nil {
+			r.gpus.Close()
+		}
 	}
 }
 
@@ -117,7 +121,7 @@ func (r *role) reportUsage(ctx context.Context, name string) (stop func()) {
 	}
 	client := api.New(r.api, r.known.Token, r.known.Certificate)
 	report := spec.UsageReport{Role: name, Index: r.index + r.firstIndex}
-	end := r.measure(ctx, func(ctx context.Context, u spec.Usage) error {
+	end := r.measure(ctx, name, func(ctx context.Context, u spec.Usage) error {
 		ctx, cancel := context.WithTimeout(ctx, reportTime)
 		defer cancel()
 		report.Usage = u
@@ -133,7 +137,7 @@ func (r *role) reportUsage(ctx context.Context, name string) (stop func()) {
 // session does not take is replaced by the next one.
 func (r *role) measureOwn(ctx context.Context) (samples <-chan spec.Usage, stop func()) {
 	newest := make(chan spec.Usage, 1)
-	return newest, r.measure(ctx, func(_ context.Context, u spec.Usage) error {
+	return newest, r.measure(ctx, wire.RoleCoordinator, func(_ context.Context, u spec.Usage) error {
 		select {
 		case <-newest:
 		default:

@@ -24,8 +24,9 @@ func statusCommand(s *session) *cobra.Command {
 		Use:   "status [options] ADDRESS",
 		Short: "Show how a run stands",
 		Long: `Shows the run behind an object of the state: an experiment's phase, progress,
-newest checkpoint and metrics, and its processes with their processors and memory;
-the pods of Kubernetes objects, with the reasons why they wait. It only looks:
+newest checkpoint and metrics, its processes with their processors and memory, and
+its GPUs with their health; the pods of Kubernetes objects, with the reasons why
+they wait. It only looks:
 while an apply waits for the run, and after the run has ended, it works as well.`,
 		Args: atMost(1, "; one run is shown at a time"),
 	}
@@ -37,11 +38,14 @@ while an apply waits for the run, and after the run has ended, it works as well.
 			if err != nil {
 				return err
 			}
-			is.Message = r.clean(is.Message)
+			is.Message, is.GPUHealth = r.clean(is.Message), r.clean(is.GPUHealth)
 			for i := range is.Roles {
 				is.Roles[i].Reason = r.clean(is.Roles[i].Reason)
 				if u := is.Roles[i].Usage; u != nil {
 					u.Partly = r.clean(u.Partly)
+					for j := range u.GPUs {
+						u.GPUs[j].Reasons = r.clean(u.GPUs[j].Reasons)
+					}
 				}
 			}
 			if asJSON {
@@ -108,6 +112,9 @@ func statusText(address string, is providers.RunStatus, now time.Time, width int
 	case is.Trains:
 		row("checkpoint", "none")
 	}
+	if is.GPUHealth != "" {
+		row("gpu health", "%s", is.GPUHealth)
+	}
 	if is.Version != "" {
 		row("trainer", "%s", is.Version)
 	}
@@ -120,6 +127,7 @@ func statusText(address string, is providers.RunStatus, now time.Time, width int
 	}
 	b.WriteString("\n")
 	writeRoles(&b, is.Roles, now, width)
+	writeGPUs(&b, is.Roles, width)
 	lines := strings.Split(b.String(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -168,6 +176,70 @@ func writeRoles(b *strings.Builder, roles []providers.RunRole, now time.Time, wi
 		reasons = append(reasons, strings.Join(strings.Fields(r.Reason), " ")) // one row
 	}
 	writeRows(b, rows, nodes, reasons, width)
+}
+
+// writeGPUs writes a table of the GPUs of all roles, on a terminal of so many
+// columns; 0: any. Why a GPU is not fit follows below its row.
+func writeGPUs(b *strings.Builder, roles []providers.RunRole, width int) {
+	var text strings.Builder
+	var below []string
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  ROLE\tGPU\tUSE\tMEMORY\tTEMP\tPOWER\tCLOCK\tHEALTH\t")
+	for _, r := range roles {
+		if r.Usage == nil {
+			continue
+		}
+		for _, g := range r.Usage.GPUs {
+			fmt.Fprintf(w, "  %s\t%d\t%s\t\n", r.Name, g.Index, strings.Join(gpuCells(g), "\t"))
+			below = append(below, g.Reasons)
+		}
+	}
+	_ = w.Flush() // a strings.Builder does not fail
+	if len(below) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	for i, line := range strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n") {
+		b.WriteString(line + "\n")
+		if i == 0 || below[i-1] == "" {
+			continue
+		}
+		lines := []string{below[i-1]}
+		if width > 0 {
+			lines = folded(below[i-1], width-6)
+		}
+		b.WriteString("      " + strings.Join(lines, "\n      ") + "\n")
+	}
+}
+
+// gpuCells returns the readings of a GPU for people; "-" where it has none.
+func gpuCells(g providers.RunGPU) []string {
+	number := func(format string, names ...string) string {
+		var values []any
+		for _, name := range names {
+			v, ok := g.Values[name]
+			if !ok {
+				return "-"
+			}
+			values = append(values, v)
+		}
+		return fmt.Sprintf(format, values...)
+	}
+	memory := number("%.0f", "memory_used_bytes")
+	if memory != "-" {
+		memory = size(int64(g.Values["memory_used_bytes"]))
+		if total, ok := g.Values["memory_total_bytes"]; ok {
+			memory += " of " + size(int64(total))
+		}
+	}
+	power := number("%.0f of %.0f W", "power_watts", "power_limit_watts")
+	if power == "-" {
+		power = number("%.0f W", "power_watts")
+	}
+	return []string{
+		number("%.0f %%", "utilization_percent"), memory, number("%.0f °C", "temperature_celsius"), power,
+		number("%.0f MHz", "sm_clock_mhz"), g.Health,
+	}
 }
 
 // writeRows writes rows, each with its node and its reason. Where a row is wider

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/member"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/runtime/gpu"
 )
 
 const (
@@ -72,6 +74,9 @@ func (l *nodeLook) try(ctx context.Context) error {
 	if err := l.tried(ctx); err != nil || !l.untried || len(have.Shortages(l.want)) > 0 {
 		return err
 	}
+	if err := l.judgeGPUs(ctx); err != nil {
+		return err
+	}
 	reload := func(ctx context.Context) error {
 		_, err := host.Run(ctx, l.on, "systemctl", "daemon-reload")
 		return err
@@ -86,6 +91,15 @@ func (l *nodeLook) try(ctx context.Context) error {
 	}
 	l.untried = false
 	return l.rec.Set(ctx, nodeVerified, l.want.GPUs)
+}
+
+// judgeGPUs returns an error where a GPU of the machine is unfit.
+func (l *nodeLook) judgeGPUs(ctx context.Context) error {
+	h, err := nvidia.Health(ctx, l.on)
+	if err != nil || h.Verdict != gpu.Unfit {
+		return err
+	}
+	return &member.UnverifiedError{Node: l.want.Name, Why: h.Reasons()}
 }
 
 // unverified is an error of try that says what a pod found out.

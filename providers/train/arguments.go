@@ -45,7 +45,7 @@ func arguments() []argument {
 		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
-		synchronous(), deterministic(), deadline(), initFrom(), initSkip(),
+		synchronous(), deterministic(), deadline(), gpuHealth(), initFrom(), initSkip(),
 		unfilled(textual("compute_type", "", "compute_type", func(s *spec.Spec) *string { return &s.ComputeType })),
 		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
 		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
@@ -170,7 +170,7 @@ func (a *argument) isFor(program bool) bool {
 	case hyper, "evaluation", "checkpoint":
 		return !program
 	case "":
-		return !program || a.name == "name" || a.name == "deadline"
+		return !program || a.name == "name" || a.name == "deadline" || a.name == "gpu_health"
 	}
 	return true
 }
@@ -251,6 +251,12 @@ func deadline() argument {
 	a := lapse("deadline", "deadline", func(s *spec.Spec) *spec.Duration { return &s.Deadline })
 	a.in, a.get = "", nil
 	return a
+}
+
+// gpuHealth is an argument without a value that is filled in.
+func gpuHealth() argument {
+	return argument{"gpu_health", "", "gpu_health",
+		func(s *spec.Spec, v attr.Value) error { s.GPUHealth = v.(types.String).ValueString(); return nil }, nil}
 }
 
 // initFrom is the path of a model. No default is filled in.
@@ -397,6 +403,8 @@ func (m *experimentModel) text(name string) *types.String {
 		return &m.Deadline
 	case "init_from":
 		return &m.InitFrom
+	case "gpu_health":
+		return &m.GPUHealth
 	}
 	panic("train: no such argument: " + name) // arguments names no other
 }

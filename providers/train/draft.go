@@ -144,6 +144,7 @@ var restOn = map[string][]string{
 	"epochs":                {"init_from.path"},
 	"init_from.skip":        {"init_from.path"},
 	"engine":                {"worker.gpus"},
+	"gpu_health":            {"worker.gpus"},
 
 	"schedule.name":                  {"schedule.decay_epochs", "schedule.decay_every"},
 	"schedule.warmup_epochs":         {"epochs"},

@@ -39,6 +39,7 @@ type experimentModel struct {
 	Deadline      types.String `tfsdk:"deadline"`
 	InitFrom      types.String `tfsdk:"init_from"`
 	InitSkip      types.List   `tfsdk:"init_skip"`
+	GPUHealth     types.String `tfsdk:"gpu_health"`
 	Wait          types.Bool   `tfsdk:"wait"`
 	AssumeNodes   types.Bool   `tfsdk:"assume_nodes"`
 
@@ -48,18 +49,19 @@ type experimentModel struct {
 	Evaluation      types.Object `tfsdk:"evaluation"`
 	Checkpoint      types.Object `tfsdk:"checkpoint"`
 
-	Status      types.String `tfsdk:"status"`
-	Metrics     types.Map    `tfsdk:"metrics"`
-	RunsDir     types.String `tfsdk:"runs_dir"`
-	RunDir      types.String `tfsdk:"run_dir"`
-	LogsDir     types.String `tfsdk:"logs_dir"`
-	MetricsFile types.String `tfsdk:"metrics_file"`
-	SpecHash    types.String `tfsdk:"spec_hash"`
-	DatasetHash types.String `tfsdk:"dataset_hash"`
-	CodeHash    types.String `tfsdk:"code_hash"`
-	InitHash    types.String `tfsdk:"init_hash"`
-	StartedAt   types.String `tfsdk:"started_at"`
-	FinishedAt  types.String `tfsdk:"finished_at"`
+	Status         types.String `tfsdk:"status"`
+	Metrics        types.Map    `tfsdk:"metrics"`
+	GPUHealthWorst types.String `tfsdk:"gpu_health_worst"`
+	RunsDir        types.String `tfsdk:"runs_dir"`
+	RunDir         types.String `tfsdk:"run_dir"`
+	LogsDir        types.String `tfsdk:"logs_dir"`
+	MetricsFile    types.String `tfsdk:"metrics_file"`
+	SpecHash       types.String `tfsdk:"spec_hash"`
+	DatasetHash    types.String `tfsdk:"dataset_hash"`
+	CodeHash       types.String `tfsdk:"code_hash"`
+	InitHash       types.String `tfsdk:"init_hash"`
+	StartedAt      types.String `tfsdk:"started_at"`
+	FinishedAt     types.String `tfsdk:"finished_at"`
 
 	placementModel
 
@@ -77,7 +79,7 @@ func (r *experimentResource) Configure(_ context.Context, req resource.Configure
 func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "One training run: planned, launched, watched, rescaled and removed. A finished run stays finished.",
-		Attributes:  merged(merged(experimentAttributes(), initAttributes()), placementAttributes()),
+		Attributes:  merged(merged(merged(experimentAttributes(), initAttributes()), gpuAttributes()), placementAttributes()),
 		Blocks: map[string]schema.Block{
 			"program":     program.Block(),
 			"coordinator": block("On a cluster: the pod that hands out records, commits updates and keeps the run's log.", coordinatorAttributes()),

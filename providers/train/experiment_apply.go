@@ -236,6 +236,8 @@ func goesOn(s launch.State) string {
 		return "Make its data readable, or prepare them again. " + next
 	case spec.CauseCheckpoints:
 		return "The next plan says what to replace."
+	case spec.CauseGPU:
+		return "Reset or replace the GPU, or leave gpu_health out. " + next
 	case spec.CauseRestarts:
 		return "Look into the logs for the reason. " + next
 	}

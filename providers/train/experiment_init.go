@@ -175,3 +175,13 @@ func (m *experimentModel) adoptInitFrom(from spec.InitFrom) {
 	}
 	m.InitSkip = types.ListValueMust(types.StringType, values)
 }
+
+// gpuAttributes are the attributes of an experiment about the health of its GPUs.
+func gpuAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"gpu_health": option("With worker.gpus: \"required\" starts no worker on GPUs that are unfit, or that stoke-gpu cannot check; " +
+			"\"reported\" only reports them. Default: \"reported\"."),
+		"gpu_health_worst": result("Worst health of the GPUs so far: fit, or warning or unfit with the reason. " +
+			"Null where no GPU was watched."),
+	}
+}

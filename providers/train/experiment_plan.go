@@ -200,6 +200,7 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 
 func (p *planning) create(ctx context.Context) {
 	p.plan.forget()
+	p.planGPUs()
 	p.plan.ClusterID = types.StringNull()
 	if !p.plan.Cluster.IsNull() {
 		p.plan.ClusterID = types.StringUnknown()
@@ -373,6 +374,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	}
 	p.plan.Status, p.plan.Metrics = types.StringUnknown(), types.MapUnknown(types.NumberType)
 	p.plan.StartedAt, p.plan.FinishedAt = types.StringUnknown(), types.StringUnknown()
+	p.planGPUs()
 }
 
 // idleness says why a run does not go on by itself.

@@ -51,7 +51,7 @@ type behaviour struct {
 	Overrun  bool     `json:"overrun"`  // stop at a deadline that allows less than a hundred hours
 	Engines  []string `json:"engines"`  //
 	Problem  string   `json:"problem"`  // of the engine xla, which then does not work
-	GPUs     []gpu    `json:"gpus"`     // that the engine xla sees
+	GPUs     []device    `json:"gpus"`     // that the engine xla sees
 	Layers   string   `json:"layers"`   // hash of every model's
 	PrepErr  string   `json:"prep_err"` // fail to prepare
 }
@@ -108,7 +108,7 @@ func fakeTrainer(args []string) int {
 			can.Problems = map[string]string{spec.EngineXLA: b.Problem}
 		}
 		if b.GPUs != nil {
-			can.Devices = map[string][]gpu{spec.EngineXLA: b.GPUs}
+			can.Devices = map[string][]device{spec.EngineXLA: b.GPUs}
 		}
 		for _, op := range model.Ops() {
 			can.Operations = append(can.Operations, string(op))

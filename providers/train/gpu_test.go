@@ -31,9 +31,9 @@ func (b *bench) installGPU(dir string, as behaviour) string {
 	return path
 }
 
-func cards(n int) (all []gpu) {
+func cards(n int) (all []device) {
 	for i := range n {
-		all = append(all, gpu{i, "NVIDIA H200"})
+		all = append(all, device{i, "NVIDIA H200"})
 	}
 	return all
 }

@@ -84,6 +84,7 @@ func (b *bench) variations(data *thing) (all []variation) {
 		"deadline":             {"deadline": cty.StringVal("200h")},
 		"deterministic":        {"deterministic": cty.True},
 		"compute_type":         {"worker.gpus": cty.NumberIntVal(1), "compute_type": cty.StringVal("bf16")},
+		"gpu_health":           {"gpu_health": cty.StringVal("required"), "worker.gpus": cty.NumberIntVal(1)},
 		"worker.replicas":      {"worker.replicas": cty.NumberIntVal(3)},
 		"worker.min_replicas":  {"worker.min_replicas": cty.NumberIntVal(2)},
 		"program.command":      {"program.command": texts("sh", "other.sh")},

@@ -41,6 +41,7 @@ func (m *experimentModel) identify(r trainingRun, s *spec.Spec) {
 // record takes down how the run stands.
 func (m *experimentModel) record(s spec.Status) {
 	m.Status = types.StringValue(string(s.Phase))
+	m.recordGPUs(s.GPUHealth)
 	m.StartedAt, m.FinishedAt = instant(s.Started), instant(s.Ended)
 	values := make(map[string]attr.Value, len(s.Metrics)+1)
 	for name, v := range s.Metrics {
@@ -152,4 +153,20 @@ func printable(s string) string {
 		return -1
 	}, s)
 	return strings.TrimSpace(s)
+}
+
+// recordGPUs records the worst health of the GPUs of a run.
+func (m *experimentModel) recordGPUs(h *spec.GPUHealth) {
+	m.GPUHealthWorst = types.StringNull()
+	if h != nil {
+		m.GPUHealthWorst = types.StringValue(printable(h.String()))
+	}
+}
+
+// planGPUs plans the worst health: it stays null without GPUs.
+func (p *planning) planGPUs() {
+	p.plan.GPUHealthWorst = types.StringUnknown()
+	if p.draft.spec.Worker.GPUs == 0 && !p.draft.unknown["worker.gpus"] {
+		p.plan.GPUHealthWorst = types.StringNull()
+	}
 }

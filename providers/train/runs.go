@@ -16,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/gpu"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -148,6 +149,9 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
 	}
+	if s.GPUHealth != nil {
+		out.GPUHealth = printable(s.GPUHealth.String())
+	}
 	if s.Phase == spec.Failed {
 		out.Message += excerpt(s.Log)
 	}
@@ -168,6 +172,35 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 	return &providers.RunUsage{
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
 		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
+		GPUs: gpusOf(u.GPUs),
+	}
+}
+
+// gpusOf translates the readings of the GPUs of a role.
+func gpusOf(s gpu.Snapshot) (all []providers.RunGPU) {
+	for _, r := range s.GPUs {
+		h := gpu.Judge(gpu.Snapshot{GPUs: []gpu.Reading{r}}, gpu.Expectation{})
+		is := providers.RunGPU{
+			Index: r.Index, Name: printable(r.Name), UUID: printable(r.UUID), Values: r.Values, Health: string(h.Verdict),
+		}
+		for _, f := range h.Findings {
+			if is.Reasons != "" {
+				is.Reasons += "; "
+			}
+			is.Reasons += printable(f.Text)
+		}
+		all = append(all, is)
+	}
+	return all
+}
+
+// addGPUs adds the numbers of GPUs to the numbers of an event, such as
+// worker-0.gpu3.power_watts.
+func addGPUs(values map[string]float64, role string, s gpu.Snapshot) {
+	for _, r := range s.GPUs {
+		for name, v := range r.Values {
+			values[fmt.Sprintf("%s.gpu%d.%s", role, r.Index, name)] = v
+		}
 	}
 }
 
@@ -243,6 +276,7 @@ func measured(e spec.Event) map[string]float64 {
 		} {
 			values[printable(u.Role)+"."+name] = v
 		}
+		addGPUs(values, printable(u.Role), u.GPUs)
 	}
 	return values
 }

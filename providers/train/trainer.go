@@ -152,7 +152,7 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 type abilities struct {
 	Engines    []string          `json:"engines"`  // that work on this machine
 	Problems   map[string]string `json:"problems"` // of engines that do not work on it
-	Devices    map[string][]gpu  `json:"devices"`  // by engine
+	Devices    map[string][]device  `json:"devices"`  // by engine
 	Models     []string          `json:"models"`
 	Layers     map[string]string `json:"layers"`     // hashes of the models' layers
 	Operations []string          `json:"operations"` // of layers of models as data
@@ -169,8 +169,8 @@ func (t trainer) abilities(ctx context.Context) (a abilities, err error) {
 	return a, nil
 }
 
-// gpu is one device of an engine, as a trainer describes it.
-type gpu struct {
+// device is one device of an engine, as a trainer describes it.
+type device struct {
 	Index int    `json:"index"`
 	Name  string `json:"name"`
 }
@@ -228,7 +228,7 @@ func (d *draft) capableOfGPUs(t trainer, can abilities) diag.Diagnostic {
 }
 
 // listNames lists the names of devices.
-func listNames(devices []gpu) string {
+func listNames(devices []device) string {
 	var names []string
 	for _, d := range devices {
 		if d.Name != "" {

@@ -30,6 +30,7 @@ type Options struct {
 	Checkpoints string      // the run's folder of checkpoints; "": there is none
 	Devices     []string    // of the agent, as CUDA numbers or names them
 	Log         *slog.Logger
+	Foreign     func(pid int) bool          // reports a child of this process that the program does not own; nil: it owns all
 	Output      func(rank int, line []byte) // gets each line of the ranks' outputs; nil: it does not
 	// Patience is how long the agent looks for a coordinator before it ends its
 	// ranks and itself; 0: for ever.

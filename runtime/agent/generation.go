@@ -58,6 +58,7 @@ func (a *agent) program(b wire.Begin) program.Spec {
 		Scratch:     a.scratch(),
 		Output:      a.Output,
 		Sole:        true,
+		Foreign:     a.Foreign,
 	}
 	if b.Resume != "" {
 		s.Resume = filepath.Join(a.Checkpoints, b.Resume)

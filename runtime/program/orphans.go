@@ -52,6 +52,9 @@ func (o *orphans) list() []process {
 	visit = func(parent int, ours bool) {
 		for _, p := range children[parent] {
 			isRank := parent == self && o.ranks[p.pid]
+			if parent == self && !isRank && o.spec.Foreign != nil && o.spec.Foreign(p.pid) {
+				continue
+			}
 			mine := ours || isRank || o.isOurs(p)
 			if mine {
 				seen[p.identity()] = true

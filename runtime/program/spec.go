@@ -47,6 +47,9 @@ type Spec struct {
 	Scratch     string                      // an existing folder of this member: parameters and metrics
 	Output      func(rank int, line []byte) `json:"-"` // gets each line of the ranks' outputs; nil: it does not
 	Sole        bool                        // the calling process starts no processes except generations: all its orphans are theirs
+	// Foreign reports a child of the calling process that the program does not own,
+	// despite Sole; nil: it owns all.
+	Foreign func(pid int) bool `json:"-"`
 }
 
 // Member is the place of the machine's ranks in the generation.

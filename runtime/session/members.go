@@ -387,7 +387,13 @@ func (s *Session) unable(e broken) error {
 	if len(s.members) == 0 {
 		s.whyLog = strings.Join(e.log, "\n")
 	}
-	how, err := s.work.Unable(Inability{e.hello, e.Failure, s.CountWorkers()})
+	var how wire.Leave
+	var err error
+	if e.Fault == spec.FaultGPU {
+		how, err = s.refuseGPUs(e.hello.Index, e.Error)
+	} else {
+		how, err = s.work.Unable(Inability{e.hello, e.Failure, s.CountWorkers()})
+	}
 	if err != nil {
 		how = wire.Leave{End: spec.EndOtherwise, Reason: err.Error()}
 	}

@@ -143,7 +143,8 @@ type account struct {
 	started   time.Time
 	ranBefore time.Duration // under earlier coordinators
 	recalled  spec.Status   // as the last one wrote it
-	attended  Stopwatch     // while there are enough members: see ran
+	gpus      gpus
+	attended  Stopwatch // while there are enough members: see ran
 }
 
 // remember reads when the run was started first, and how long it has run.
@@ -153,6 +154,7 @@ func (a *account) remember(f run.Folder) {
 	if err := run.ReadJSON(f.StatusFile(), &before); err != nil || before.Started.IsZero() {
 		return
 	}
+	a.gpus.worst = before.GPUHealth
 	a.started, a.resumed, a.recalled = before.Started, max(a.resumed, before.Resumed), before
 	// Earlier versions did not count; the time that they trained is a part of it.
 	a.RaiseTime(max(before.Ran, before.Metrics["training_seconds"]))

@@ -26,6 +26,7 @@ func (s *Session) publish(phase spec.Phase) {
 	if s.reason != nil {
 		st.Message = "ending: " + s.reason.Error()
 	}
+	st.GPUHealth = s.gpus.worst
 	if phase == spec.Running {
 		st.Usage = s.usages.newest
 	}

@@ -51,10 +51,11 @@ func (u *usages) drop(now time.Time) {
 // An event that cannot be written is left out: a run does not end for that.
 func (s server) takeUsage(now time.Time, role string, of spec.Usage) {
 	of.Role, of.At = role, now
+	s.judge(now, role, of.GPUs)
 	if !s.usages.put(of) {
 		return
 	}
-	of.At = time.Time{}
+	of.At, of.GPUs = time.Time{}, of.GPUs.Brief()
 	if err := s.note(spec.Event{Type: spec.EventUsage, Usage: &of}); err != nil {
 		s.Log.Warn("a role's usage is not in the history", "role", role, "error", err)
 	}

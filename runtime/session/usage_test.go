@@ -21,6 +21,17 @@ import (
 // eventsOf returns the events of a history that are about usage.
 func eventsOf(t *testing.T, h *history.File) (all []spec.Event) {
 	t.Helper()
+	for _, e := range eventsIn(t, h) {
+		if e.Type == spec.EventUsage {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// eventsIn returns all events of a history.
+func eventsIn(t *testing.T, h *history.File) (all []spec.Event) {
+	t.Helper()
 	var text strings.Builder
 	if _, err := h.Send(&text, 0); err != nil {
 		t.Fatal(err)
@@ -32,9 +43,7 @@ func eventsOf(t *testing.T, h *history.File) (all []spec.Event) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if e.Type == spec.EventUsage {
-			all = append(all, e)
-		}
+		all = append(all, e)
 	}
 }
 

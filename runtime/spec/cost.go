@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -47,6 +48,7 @@ var costs = map[string]Cost{
 	"engine":                    Resume,
 	"compute_type":              Resume,
 	"worker.gpus":               Resume,
+	"gpu_health":                Resume, // workers have it from their start
 	"worker.threads":            Resume,
 	"parameter_server.replicas": Resume,
 
@@ -153,6 +155,7 @@ func Costliest(changes []Change) Cost {
 func resolve(s Spec) Spec {
 	s.Engine, s.ComputeType = s.EngineName(), s.ComputeTypeName()
 	s.MicroBatch = s.MicroBatchSize()
+	s.GPUHealth = cmp.Or(s.GPUHealth, GPUHealthReported)
 	s.Optimizer, s.Schedule = s.Optimizer.Resolve(), s.Schedule.Resolve()
 	return s
 }

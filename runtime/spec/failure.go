@@ -11,6 +11,9 @@ const (
 	FaultChecksum Fault = "checksum"
 	// FaultEngine: the engine returned an error for these records, or crashed.
 	FaultEngine Fault = "engine"
+	// FaultGPU: the GPUs of this machine are unfit, and gpu_health is required. Another
+	// machine may have others.
+	FaultGPU Fault = "gpu"
 	// FaultProgram: this build of stoke-trainer lacks what the specification needs.
 	FaultProgram Fault = "program"
 )

@@ -42,6 +42,8 @@ type Spec struct {
 	// "" = f32 on the CPU and in deterministic runs, else tf32.
 	ComputeType string `json:"compute_type,omitempty"`
 
+	GPUHealth string `json:"gpu_health,omitempty"` // reported | required; "" = reported
+
 	// Synchronous updates wait for their whole batch; asynchronous ones are
 	// one push each. A missing value in JSON means synchronous.
 	Asynchronous bool `json:"asynchronous"`

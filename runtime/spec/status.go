@@ -24,6 +24,7 @@ const (
 	CauseDisk     Cause = "disk"     // what it must write could not be written
 	CauseTrainer  Cause = "trainer"  // this stoke-trainer cannot go on from its checkpoint
 	CauseData     Cause = "data"     // its records cannot be read
+	CauseGPU      Cause = "gpu"      // gpu_health is required, and the GPUs of too many workers are unfit
 	// CauseCheckpoints: it has checkpoints, and none of them can be used.
 	CauseCheckpoints Cause = "checkpoints"
 	// CauseSuperseded is a coordinator's that has found another one speaking for
@@ -70,6 +71,10 @@ type Status struct {
 	// name. Roles that have not reported for half a minute are left out.
 	Usage map[string]Usage `json:"usage,omitempty"`
 
+	// GPUHealth is the worst verdict about the run's GPUs so far; nil: they were not
+	// watched.
+	GPUHealth *GPUHealth `json:"gpu_health,omitempty"`
+
 	// Term is that of the coordinator that says this: it fences. Generation
 	// numbers memberships: it rises when a worker joins or leaves.
 	Term       int64 `json:"term,omitempty"`
@@ -110,6 +115,7 @@ const (
 	EventGeneration EventType = "generation" // a generation of a program began, or ended
 	EventProgram    EventType = "program"    // something about the processes of a program
 	EventUsage      EventType = "usage"      // a sample of what a role takes from its machine
+	EventGPU        EventType = "gpu"        // a GPU broke a rule of health, or keeps a worker from its start
 	EventEnd        EventType = "end"
 )
 

@@ -3,7 +3,10 @@ package spec
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/gpu"
 )
 
 // Usage is what the processes of one role take from their machine.
@@ -19,6 +22,9 @@ type Usage struct {
 	Written   Flow      `json:"written,omitzero"`             // to disks
 	Processes int       `json:"processes,omitempty"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
+	// GPUs has the newest readings of the GPUs of the role's machine; of an event
+	// without names and processes.
+	GPUs gpu.Snapshot `json:"gpus,omitzero"`
 }
 
 // Flow is a count of bytes.
@@ -58,7 +64,7 @@ func (u *Usage) Validate() error {
 	if len(u.Partly) > maxPartly {
 		return errors.New("partly is too long")
 	}
-	return nil
+	return u.GPUs.Validate()
 }
 
 // MergeUsage returns one usage for two of a role, which are the means of so many
@@ -74,5 +80,19 @@ func MergeUsage(a Usage, samples int64, b Usage, more int64) Usage {
 	both.Sent.PerSecond = mean(a.Sent.PerSecond, b.Sent.PerSecond)
 	both.Read.PerSecond = mean(a.Read.PerSecond, b.Read.PerSecond)
 	both.Written.PerSecond = mean(a.Written.PerSecond, b.Written.PerSecond)
+	both.GPUs = mergeGPUs(a.GPUs, samples, b.GPUs, more)
 	return both
+}
+
+// mergeGPUs merges the readings of each GPU of the newer snapshot.
+func mergeGPUs(a gpu.Snapshot, samples int64, b gpu.Snapshot, more int64) gpu.Snapshot {
+	older := a.GPUs
+	b.GPUs = slices.Clone(b.GPUs)
+	for i, r := range b.GPUs {
+		at := slices.IndexFunc(older, func(o gpu.Reading) bool { return o.Index == r.Index && o.UUID == r.UUID })
+		if at >= 0 {
+			b.GPUs[i] = gpu.Merge(older[at], samples, r, more)
+		}
+	}
+	return b
 }

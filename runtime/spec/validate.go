@@ -38,6 +38,7 @@ func (s *Spec) Validate() []Problem {
 	if s.Deadline < 0 {
 		c.add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
 	}
+	s.validateGPUHealth(c)
 	c.between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
 	c.between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
 	c.between("worker.threads", s.Worker.Threads, 0, 4096)

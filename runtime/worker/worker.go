@@ -170,6 +170,11 @@ type ProgramError struct{ Err error }
 
 func (e ProgramError) Error() string { return e.Err.Error() }
 
+// GPUError is about GPUs that are not fit for the run.
+type GPUError struct{ Err error }
+
+func (e GPUError) Error() string { return e.Err.Error() }
+
 // Fail tells the coordinator why a worker cannot work. The coordinator may
 // answer that it gives the worker up: the error is then a wire.Leave, else why.
 func Fail(ctx context.Context, o Options, why error) error {
@@ -187,6 +192,8 @@ func Fail(ctx context.Context, o Options, why error) error {
 	switch {
 	case errors.As(why, &data):
 		failure.Fault = data.Fault
+	case errors.As(why, new(GPUError)):
+		failure.Fault = spec.FaultGPU
 	case errors.As(why, new(ProgramError)):
 		failure.Fault = spec.FaultProgram
 	}

@@ -96,7 +96,7 @@ func (r *runner) provide(s *suite) (env []string, reason string, err error) {
 	env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+flags(os.Getenv("GOFLAGS")))
 	env = append(env, "STOKE_CI_HOME="+r.cache.path("home"))
 	if s.race { // atexit_sleep_ms: each program, each command of a test too, would sleep for a second at its end
-		env = append(env, "CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0")
+		env = append(env, "CGO_ENABLED=1", "GORACE=atexit_sleep_ms=0", "CGO_CFLAGS=-O2 -Wno-deprecated-declarations")
 	}
 	for _, v := range s.env {
 		if name, _, _ := strings.Cut(v, "="); os.Getenv(name) == "" { // the caller's own comes first

@@ -17,6 +17,7 @@ export CGO_ENABLED=0
 go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke" ./cmd/stoke
 go build -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/stoke-trainer-gpu" ./cmd/stoke-trainer
 go test -c -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/gpu.test" ./runtime/engine/xla/gpu
+CGO_ENABLED=1 CGO_CFLAGS="-O2 -Wno-deprecated-declarations" go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke-gpu" ./cmd/stoke-gpu
 # The trainer for GPUs does all that the other one does: one file is enough.
 ln -sf stoke-trainer-gpu "$to/bin/stoke-trainer"
 cp -r "$here/python" "$here/check.sh" "$here/mnist.tf" "$here/resnet20.tf" "$to"
@@ -29,7 +30,7 @@ if [ -n "${STOKE_TEST_DATA:-}" ]; then
 	done
 	chmod -R u+w "$to/data"
 fi
-xz -T0 -f "$to/bin/stoke" "$to/bin/stoke-trainer-gpu" "$to/bin/gpu.test"
+xz -T0 -f "$to/bin/stoke" "$to/bin/stoke-trainer-gpu" "$to/bin/gpu.test" "$to/bin/stoke-gpu"
 size=$(du -sk "$to" | cut -f1)
 echo "$to: $size KiB"
 if [ "$size" -gt $((60 * 1024)) ]; then

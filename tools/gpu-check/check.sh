@@ -35,6 +35,11 @@ if ! stoke-trainer-gpu engines --json | grep -q '"engines":\[[^]]*"xla"'; then
 	exit 1
 fi
 
+echo; echo "== health"
+expect "stoke-gpu list" stoke-gpu list
+watching() { timeout "${WATCH:-10}" stoke-gpu watch --every 1s >watch.log; [ -s watch.log ] && wc -l <watch.log; }
+expect "stoke-gpu check" stoke-gpu check
+
 echo; echo "== numbers: 20 updates against float64, deterministic bits"
 numbers() { gpu.test -test.run TestOnGPU -test.v -test.timeout 200s >numbers.log 2>&1; }
 expect "parameters against float64" numbers
@@ -98,6 +103,7 @@ first=$!
 run second mnist >second.log 2>&1 &
 second=$!
 if wait $first && wait $second; then row "two runs on one GPU" ok "both succeeded"; else row "two runs on one GPU" FAILED "see first.log, second.log"; fi
+expect "stoke-gpu watch, readings" watching
 if command -v nvidia-smi >/dev/null; then
 	row "memory of the GPU after all" ok "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ')"
 fi

@@ -47,7 +47,7 @@ if [ -r /proc/driver/nvidia/version ] && command -v nvidia-smi >/dev/null; then
 	o=$(timeout 120 nvidia-smi --query-gpu=index,pci.bus_id,name,uuid,memory.total,driver_version,mig.mode.current --format=csv,noheader,nounits 2>&1); echo "smirc$T$?"
 	printf '%s\n' "$o" | head -n 64 | cut -c 1-400 | tr '\t' ' ' | sed 's/^/smi\t/'
 fi
-dpkg-query -W -f 'pkg\t${Package}\t${Version}\t${db:Status-Abbrev}\n' '*nvidia*' 'cuda-drivers*' 'libcuda1' 'nvlsm' 'linux-image-*' 'linux-headers-*' dkms 2>/dev/null
+` + healthLook + `dpkg-query -W -f 'pkg\t${Package}\t${Version}\t${db:Status-Abbrev}\n' '*nvidia*' 'cuda-drivers*' 'libcuda1' 'nvlsm' 'linux-image-*' 'linux-headers-*' dkms 2>/dev/null
 apt-mark showhold 2>/dev/null | sed 's/^/hold\t/'
 for f in /etc/apt/preferences /etc/apt/preferences.d/*; do
 	[ -f "$f" ] && ! grep -qs 'Written by stoke' "$f" || continue

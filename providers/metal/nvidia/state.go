@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/packages"
+	"github.com/stokehq/stoke/runtime/gpu"
 	"github.com/stokehq/stoke/runtime/pattern"
 )
 
@@ -18,6 +19,8 @@ type State struct {
 	NVSwitch              bool         // they hang on a switch
 	Kernel                facts.Kernel // which runs and which boots next
 	Kernels               []Kernel
+
+	Health gpu.Health // of the GPUs, where the driver is loaded
 
 	Loaded      string // version of the module in the kernel; "" for none
 	LoadedOpen  bool

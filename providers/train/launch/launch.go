@@ -201,6 +201,11 @@ func Check(s spec.Status, id string) error {
 			return fmt.Errorf("the status has a malformed metric %.40q", name)
 		}
 	}
+	if s.GPUHealth != nil {
+		if err := s.GPUHealth.Validate(); err != nil {
+			return fmt.Errorf("the status is malformed: %w", err)
+		}
+	}
 	if len(s.Usage) > maxRoles {
 		return fmt.Errorf("the status has the usage of %d roles", len(s.Usage))
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/gpu"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// oneGPU is a line of stoke-gpu about a GPU at work; the second one is about a GPU
+// that is lost.
+const (
+	oneGPU = `{"driver":"580.65.06","gpus":[{"index":0,"uuid":"GPU-0","name":"NVIDIA H100 80GB HBM3",` +
+		`"values":{"utilization_percent":97,"temperature_celsius":61,"ecc_corrected":0},"processes":[{"pid":7}]}]}`
+	lostGPU = `{"driver":"580.65.06","gpus":[{"index":0,"uuid":"GPU-0","fault":"lost"}]}`
+)
+
+// stokeGPU puts a shell script in the place of stoke-gpu. It notes its starts in the
+// file that is returned; "watch" and "check" are functions of the script.
+func stokeGPU(t *testing.T, script string) (starts string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("runs of programs need Linux")
+	}
+	dir := t.TempDir()
+	starts = filepath.Join(dir, "starts")
+	text := fmt.Sprintf("#!/bin/sh\nwatch() { exec cat; }\ncheck() { exit 3; }\n%s\necho \"$1\" >> %s\n$1\n", script, starts)
+	if err := os.WriteFile(filepath.Join(dir, "stoke-gpu"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+	return starts
+}
+
+// verdict is a function "check" of the script.
+func verdict(v gpu.Severity, code int, text string) string {
+	return fmt.Sprintf(`check() { echo '{"verdict":"%s","findings":[{"rule":"xid-unfit","severity":"%[1]s","gpu":0,"text":"%s"}],"readings":{"gpus":[]}}'; exit %d; }`,
+		v, text, code)
+}
+
+// startsOfGPU lists the starts of stoke-gpu.
+func startsOfGPU(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))
+}
+
+// gpuRun is a run of a program with 8 ranks on 2 workers, on GPUs.
+func gpuRun(t *testing.T, parameters map[string]any) spec.Spec {
+	t.Helper()
+	s := programRun(t, 2, 4, parameters)
+	s.Worker.GPUs = 4
+	return s
+}
+
+// The readings of GPUs are in the status and in the history of a run, from one
+// process for all ranks; its worst health stays when the GPU has recovered.
+func TestGPUsOfARun(t *testing.T) {
+	t.Setenv("STOKE_USAGE_INTERVAL", "50ms")
+	lost := filepath.Join(t.TempDir(), "lost")
+	starts := stokeGPU(t, fmt.Sprintf(`watch() { while sleep 0.05; do if [ -e %s ]; then echo '%s'; else echo '%s'; fi; done; }`, lost, lostGPU, oneGPU))
+	r := launchProgram(t, gpuRun(t, map[string]any{"steps": 1_000_000, "pause": 0.01, "serve": true}))
+	r.start()
+	of := watchUsage(t, r.folder, "the GPU is read", func(of map[string]spec.Usage) bool { return len(of["coordinator"].GPUs.GPUs) == 1 })
+	if s := of["coordinator"].GPUs; s.Driver != "580.65.06" || s.GPUs[0].Values[gpu.Utilization] != 97 || s.GPUs[0].Name == "" {
+		t.Errorf("%+v", s)
+	}
+	health := func() *spec.GPUHealth { return must(r.folder.Status()).GPUHealth }
+	eventually(t, "the GPU is fit", func() bool { return health() != nil && health().Severity == gpu.Fit })
+	must(0, os.WriteFile(lost, nil, 0o600))
+	eventually(t, "the GPU is lost", func() bool { return health().Severity == gpu.Unfit })
+	must(0, os.Remove(lost))
+	watchUsage(t, r.folder, "the GPU is read again", func(of map[string]spec.Usage) bool {
+		all := of["coordinator"].GPUs.GPUs
+		return len(all) == 1 && all[0].Fault == ""
+	})
+	stopWatched(t, r, "coordinator", "worker-0", "worker-1")
+	if h := health(); h == nil || h.Rule != gpu.RuleLost || h.Role != "coordinator" || h.String() != "unfit: coordinator: GPU 0: it has fallen off the bus" {
+		t.Errorf("health %+v", h)
+	}
+	var told []string
+	all, _ := events(t, r.folder.Metrics())
+	read := 0
+	for _, e := range all {
+		if e.Type == spec.EventGPU {
+			told = append(told, e.Message)
+		}
+		if e.Usage == nil {
+			continue
+		}
+		for _, g := range e.Usage.GPUs.GPUs {
+			if g.Name != "" || g.Processes != nil {
+				t.Errorf("the history has %+v", g)
+			}
+			if _, has := g.Values[gpu.Corrected]; g.Values[gpu.Temperature] == 61 && !has {
+				read++
+			}
+		}
+	}
+	if read == 0 || !slices.Equal(told, []string{"unfit: coordinator: GPU 0: it has fallen off the bus"}) {
+		t.Errorf("%d readings, told %q", read, told)
+	}
+	if s := startsOfGPU(t, starts); !slices.Equal(s, []string{"watch"}) {
+		t.Errorf("stoke-gpu was started: %v", s)
+	}
+	checkLeft(t, r.folder)
+}
+
+// A worker in a pod watches its own GPUs, with one process for all ranks.
+func TestGPUsOfAPod(t *testing.T) {
+	starts := stokeGPU(t, fmt.Sprintf(`watch() { while sleep 0.05; do echo '%s'; done; }`, oneGPU))
+	s := gpuRun(t, map[string]any{"steps": 1_000_000, "pause": 0.01, "serve": true})
+	s.Worker.Replicas, s.Program.Processes = 1, 8
+	s.Worker.GPUs = 8
+	c := newCell(t, s)
+	c.env = []string{"PATH=" + os.Getenv("PATH"), "STOKE_USAGE_INTERVAL=50ms"}
+	c.coordinate("--run", "demo")
+	dir := t.TempDir()
+	c.start("worker", "--index", "0", "--coordinator", c.workers, "--api", "http://"+c.api, "--run", "demo",
+		"--state", filepath.Join(dir, "state"), "--logs", dir)
+	ready := func(s spec.Status) bool {
+		u := s.Usage["worker-0"]
+		return len(u.GPUs.GPUs) == 1 && u.Processes > 9 && s.Usage["coordinator"].GPUs.GPUs == nil // the ranks, the agent and stoke-gpu
+	}
+	c.until("the ranks run and the GPU is read", ready)
+	if all := startsOfGPU(t, starts); !slices.Equal(all, []string{"watch"}) {
+		t.Errorf("stoke-gpu was started: %v", all)
+	}
+}
+
+// A run goes on when stoke-gpu is killed, prints garbage or hangs, and its log says so
+// once.
+func TestRunWithoutReadings(t *testing.T) {
+	t.Setenv("STOKE_USAGE_INTERVAL", "50ms")
+	for name, watch := range map[string]string{"killed": "kill -9 $$", "garbage": "echo oops; exec cat", "hangs": "exec sleep 1000"} {
+		t.Run(name, func(t *testing.T) {
+			starts := stokeGPU(t, "watch() { "+watch+"; }")
+			r := launchProgram(t, gpuRun(t, map[string]any{"steps": 1_000_000, "pause": 0.01, "serve": true}))
+			r.start()
+			told := func() int {
+				text, _ := os.ReadFile(filepath.Join(r.folder.Logs(), "coordinator-0.log"))
+				return strings.Count(string(text), "the GPUs are not watched")
+			}
+			eventually(t, "stoke-gpu is started", func() bool { return len(startsOfGPU(t, starts)) > 0 })
+			if name != "hangs" { // probe tests that a silent one is told after 10 seconds
+				eventually(t, "it is told", func() bool { return told() > 0 })
+			}
+			of := watchUsage(t, r.folder, "the ranks run", func(of map[string]spec.Usage) bool { return of["worker-0"].Processes == 5 })
+			if g := of["coordinator"].GPUs; g.GPUs != nil {
+				t.Errorf("%+v", g)
+			}
+			stopWatched(t, r, "coordinator", "worker-0", "worker-1")
+			if n := told(); n > 1 {
+				t.Errorf("told %d times", n)
+			}
+			checkLeft(t, r.folder)
+		})
+	}
+}
+
+// Where gpu_health is required, no rank starts on an unfit GPU, and the run stops for a
+// reason that passes. Where it is reported, they start.
+func TestGPUHealthIsRequired(t *testing.T) {
+	for _, c := range []struct {
+		name, health, check string
+		phase               spec.Phase
+		says                string
+	}{
+		{"unfit", spec.GPUHealthRequired, verdict(gpu.Unfit, 1, "XID 79"), spec.Stopped, "the GPUs are unfit: GPU 0: XID 79"},
+		{"no verdict", spec.GPUHealthRequired, "", spec.Stopped, "the GPUs cannot be checked: stoke-gpu check: exit status 3"},
+		{"warning", spec.GPUHealthRequired, verdict(gpu.Warning, 0, "XID 63"), spec.Succeeded, ""},
+		{"reported", spec.GPUHealthReported, verdict(gpu.Unfit, 1, "XID 79"), spec.Succeeded, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			stokeGPU(t, c.check)
+			s := gpuRun(t, map[string]any{"steps": 1})
+			s.GPUHealth = c.health
+			r := launchProgram(t, s)
+			r.start()
+			st := r.wait()
+			if st.Phase != c.phase || !strings.Contains(st.Message, c.says) || st.Phase == spec.Stopped && st.Cause != spec.CauseGPU {
+				t.Errorf("status %+v", st)
+			}
+			if _, err := os.Stat(startsOf(s)); (err == nil) != (c.phase == spec.Succeeded) {
+				t.Errorf("the ranks' starts: %v", err)
+			}
+		})
+	}
+}
+
+// startsOf returns the file in which ranks note their starts.
+func startsOf(s spec.Spec) string {
+	for _, v := range s.Program.Variables() {
+		if path, ok := strings.CutPrefix(v, "TEST_STARTS="); ok {
+			return path
+		}
+	}
+	return ""
+}
