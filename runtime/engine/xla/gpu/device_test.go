@@ -388,6 +388,16 @@ func TestFailedRuns(t *testing.T) {
 			t.Errorf("after %s has failed a step differs", name)
 		}
 	}
+	d.breaks("_update_momentum")
+	r := w.replicas[1]
+	if err := r.(engine.Updater).Update(want.vector, want.result.Weight, recipes[1]); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"Get": r.Get(0, 0, want.vector), "Put": r.Put(0, 0, want.vector)} {
+		if err == nil || !strings.Contains(err.Error(), "on fire") {
+			t.Errorf("%s after an update that failed late: %v", name, err)
+		}
+	}
 }
 
 // The plugin refuses what a program does not take, and nothing is lost by that.
