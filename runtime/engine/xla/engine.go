@@ -79,13 +79,21 @@ type host struct {
 }
 
 func (h *host) take(bytes int) ([]byte, error) {
+	if memory := h.reuse(bytes); memory != nil {
+		return memory, nil
+	}
+	return h.device.Host(bytes) // unlocked: the device may need its threads, which give memory back
+}
+
+func (h *host) reuse(bytes int) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if free := h.free[bytes]; len(free) > 0 {
-		h.free[bytes] = free[:len(free)-1]
-		return free[len(free)-1], nil
+	free := h.free[bytes]
+	if len(free) == 0 {
+		return nil
 	}
-	return h.device.Host(bytes)
+	h.free[bytes] = free[:len(free)-1]
+	return free[len(free)-1]
 }
 
 func (h *host) give(memory []byte) {

@@ -79,6 +79,44 @@ func TestStepsWriteNoTexts(t *testing.T) {
 	}
 }
 
+// pinning is a device that makes new memory known only when the first copy has ended: its
+// threads, which report that, are busy until then.
+type pinning struct {
+	*xlatest.Device
+	hosts        int
+	asked, ended chan struct{}
+}
+
+func (p *pinning) Host(bytes int) ([]byte, error) {
+	if p.hosts++; p.hosts == 2 {
+		close(p.asked)
+		<-p.ended
+	}
+	return p.Device.Host(bytes)
+}
+
+func (p *pinning) Upload(t stablehlo.Type, dims []int, data []byte, done func()) (xla.Buffer, error) {
+	if p.hosts > 1 {
+		return p.Device.Upload(t, dims, data, done)
+	}
+	return p.Device.Upload(t, dims, data, func() {
+		<-p.asked
+		done()
+		close(p.ended)
+	})
+}
+
+// The device's threads wait for no memory that is being made: both would wait for ever.
+func TestMemoryIsMadeWhileCopiesEnd(t *testing.T) {
+	m := everything()
+	d := &pinning{new(xlatest.Device), 0, make(chan struct{}), make(chan struct{})}
+	r, err := xla.New(d).Build(m, engine.Options{MicroBatch: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage(t, r, xlatest.Batch(m, 1, 1, 1, 1, 1))
+}
+
 func BenchmarkStepOnHost(b *testing.B) {
 	r, s := newIdle(b)
 	for b.Loop() {

@@ -11,7 +11,8 @@ import (
 	"github.com/stokehq/stoke/runtime/stablehlo"
 )
 
-// Update implements engine.Updater: parameters and slots stay on the device.
+// Update implements engine.Updater: parameters and slots stay on the device. The next call
+// returns an error of the run itself, and the parameters are lost with it.
 func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe) error {
 	err := recipe.Validate()
 	switch {
