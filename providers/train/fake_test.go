@@ -51,7 +51,7 @@ type behaviour struct {
 	Overrun  bool     `json:"overrun"`  // stop at a deadline that allows less than a hundred hours
 	Engines  []string `json:"engines"`  //
 	Problem  string   `json:"problem"`  // of the engine xla, which then does not work
-	GPUs     []device    `json:"gpus"`     // that the engine xla sees
+	GPUs     []device `json:"gpus"`     // that the engine xla sees
 	Layers   string   `json:"layers"`   // hash of every model's
 	PrepErr  string   `json:"prep_err"` // fail to prepare
 }

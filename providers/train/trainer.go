@@ -150,12 +150,12 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 
 // abilities is what a trainer was built with.
 type abilities struct {
-	Engines    []string          `json:"engines"`  // that work on this machine
-	Problems   map[string]string `json:"problems"` // of engines that do not work on it
-	Devices    map[string][]device  `json:"devices"`  // by engine
-	Models     []string          `json:"models"`
-	Layers     map[string]string `json:"layers"`     // hashes of the models' layers
-	Operations []string          `json:"operations"` // of layers of models as data
+	Engines    []string            `json:"engines"`  // that work on this machine
+	Problems   map[string]string   `json:"problems"` // of engines that do not work on it
+	Devices    map[string][]device `json:"devices"`  // by engine
+	Models     []string            `json:"models"`
+	Layers     map[string]string   `json:"layers"`     // hashes of the models' layers
+	Operations []string            `json:"operations"` // of layers of models as data
 }
 
 func (t trainer) abilities(ctx context.Context) (a abilities, err error) {
