@@ -21,7 +21,7 @@ type Classed interface{ Class() string }
 
 // Options fixes everything about a replica that may not change afterwards.
 type Options struct {
-	Device        int  // which of the GPUs that this process sees, from 0; the CPU engine ignores it
+	Device        int  // number of the GPU on the machine, from 0; the CPU engine ignores it
 	Threads       int  // most threads one call may use; 0 = all of GOMAXPROCS
 	MicroBatch    int  // records per Step: the only batch shape that is built
 	Deterministic bool // sums in a fixed order, at any number of threads
