@@ -83,7 +83,7 @@ func renderRBAC(ctx context.Context, config tfsdk.Config) ([]*unstructured.Unstr
 	case len(namespaces) == 0:
 		r.diags.AddAttributeError(path.Root("namespaces"), "No namespace", "Give at least one.")
 	case len(subjects) == 0:
-		r.diags.AddAttributeError(path.Root("name"), "Nobody may do it", "Give users, groups or service_accounts, or service_account_namespace to have one made.")
+		r.diags.AddAttributeError(path.Root("name"), "No subjects given", "Give users, groups or service_accounts, or service_account_namespace to have one made.")
 	}
 	seen := map[string]bool{}
 	for i, ns := range namespaces {
