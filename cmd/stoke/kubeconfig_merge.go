@@ -71,7 +71,7 @@ func (s *session) merge(ctx context.Context, config *clientapi.Config, name stri
 	current, err := mergeInto(ctx, path, config, name)
 	switch {
 	case errors.Is(err, errOthers):
-		s.trouble(problem("Entry of somebody else", "%s has an entry %q that stoke did not write for this object. It was left as it is: name another one with -context=NAME.", path, name))
+		s.trouble(problem("Foreign entry", "%s has an entry %q that stoke did not write for this object. It was left as it is: name another one with -context=NAME.", path, name))
 		return failed
 	case err != nil:
 		s.trouble(problem("Kubeconfig not written", "%s", asSentence(err.Error())))

@@ -69,7 +69,7 @@ func (s *session) replaceProvider(ctx context.Context, f *editFlags, from, to st
 		answer, err := s.answers.Line(s.signals.stopping)
 		s.say("\n")
 		if err != nil {
-			s.complain(problem("Approval needed", "There is nobody to answer. Add -auto-approve to go on without a question."))
+			s.complain(problem("Approval needed", "The input has ended without an answer. Add -auto-approve to go on without a question."))
 			return failed
 		}
 		if answer != "yes" {

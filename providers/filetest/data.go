@@ -34,7 +34,7 @@ func (fileData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *data
 			"content":   schema.StringAttribute{Computed: true, Description: "The content of the file, without the mark."},
 			"path":      schema.StringAttribute{Computed: true, Description: "The absolute path of the file."},
 			"sha256":    schema.StringAttribute{Computed: true, Description: "The checksum of the content, in hexadecimal."},
-			"mark":      schema.StringAttribute{Computed: true, Description: "The operation that made the file; null when somebody else did."},
+			"mark":      schema.StringAttribute{Computed: true, Description: "The operation that made the file; null for a foreign file."},
 		},
 	}
 }

@@ -72,7 +72,7 @@ func (fileResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *re
 			"path":   schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The absolute path of the file."},
 			"sha256": schema.StringAttribute{Computed: true, Description: "The checksum of the content, in hexadecimal."},
 			"mark": schema.StringAttribute{Computed: true, PlanModifiers: stable,
-				Description: "The operation that made the file; null when somebody else did."},
+				Description: "The operation that made the file; null for a foreign file."},
 		},
 	}
 }

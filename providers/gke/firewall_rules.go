@@ -107,13 +107,13 @@ func (m *firewallModel) checkRanges(j job) {
 			case p != p.Masked():
 				j.diags.AddAttributeError(path.Root(name), "Range has bits behind its mask", fmt.Sprintf("Google refuses %s: write %s, or %s/%d for the one address.", text, p.Masked(), p.Addr(), p.Addr().BitLen()))
 			case name == "source_ranges" && p.Bits() == 0 && len(m.Allow.Elements()) > 0:
-				j.diags.AddAttributeWarning(path.Root(name), "Open to everybody", text+" is every address of the internet. Name those that are meant.")
+				j.diags.AddAttributeWarning(path.Root(name), "Open to all addresses", text+" is every address of the internet. Name those that are meant.")
 			}
 		}
 	}
 	none := func(s types.Set) bool { return !s.IsUnknown() && len(s.Elements()) == 0 }
 	if none(m.Sources) && none(m.SourceTags) && none(m.SourceMails) {
-		j.diags.AddAttributeError(path.Root("source_ranges"), "Rule would be about everybody",
+		j.diags.AddAttributeError(path.Root("source_ranges"), "Rule would match all addresses",
 			"source_ranges is empty, and source_tags and source_service_accounts are missing: Google takes that as "+
 				"0.0.0.0/0. Name the sources, or remove the rule, such as with count = 0.")
 	}

@@ -29,11 +29,11 @@ func TestFirewallRuleChecks(t *testing.T) {
 		name, summary string // "" for what is fine
 		given         map[string]any
 	}{
-		{"everybody", "Open to everybody", map[string]any{"source_ranges": []any{"0.0.0.0/0"}}},
-		{"everybody of IPv6", "Open to everybody", map[string]any{"source_ranges": []any{"::0/0"}}},
+		{"everybody", "Open to all addresses", map[string]any{"source_ranges": []any{"0.0.0.0/0"}}},
+		{"everybody of IPv6", "Open to all addresses", map[string]any{"source_ranges": []any{"::0/0"}}},
 		{"everybody kept out", "", map[string]any{"source_ranges": []any{"0.0.0.0/0"}, "allow": []any{}, "deny": allow("all")}},
-		{"nobody", "Rule would be about everybody", map[string]any{"source_ranges": []any{}}},
-		{"nobody, with tags", "Rule would be about everybody", map[string]any{"source_ranges": []any{}, "target_tags": []any{"gpu"}}},
+		{"nobody", "Rule would match all addresses", map[string]any{"source_ranges": []any{}}},
+		{"nobody, with tags", "Rule would match all addresses", map[string]any{"source_ranges": []any{}, "target_tags": []any{"gpu"}}},
 		{"machines alone", "", map[string]any{"source_ranges": []any{}, "source_tags": []any{"bastion"}}},
 		{"no range", "Not a range of addresses", map[string]any{"source_ranges": []any{"10.0.0.0/33"}}},
 		{"a name", "Not a range of addresses", map[string]any{"source_ranges": []any{"office"}}},
@@ -54,7 +54,7 @@ func TestFirewallRuleChecks(t *testing.T) {
 			config := w.conf("gke_firewall_rule", ssh(test.given))
 			pl := w.plan(thing{kind: "gke_firewall_rule"}, config)
 			if test.summary != "" {
-				warning := test.summary == "Open to everybody"
+				warning := test.summary == "Open to all addresses"
 				if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != test.summary || pl.Diagnostics.HasErrors() == warning {
 					t.Errorf("plans %v", pl.Diagnostics)
 				}

@@ -24,7 +24,7 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// work makes the objects of one resource what they are to be.
+// work applies the declared objects of one resource.
 type work struct {
 	*set
 	cluster *live.Cluster
@@ -42,8 +42,8 @@ type work struct {
 	summary string // hash of all that is declared, for done once it is applied
 }
 
-// Create applies all objects. Its id is the operation's, so that a create whose
-// outcome is not known can be found by the mark.
+// Create applies all objects. Its id is the operation's id, so that a create
+// with an unknown result is found by the mark.
 func (r *set) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, diags := r.kind.common(ctx, req.Plan)
 	resp.Diagnostics.Append(diags...)
@@ -171,7 +171,7 @@ func stoppable(ctx context.Context, limit time.Duration) (context.Context, conte
 	return ctx, func() { close(over); stop(nil); end() }
 }
 
-// declared renders what is to be applied, which has to be what was planned.
+// declared renders the declared objects, which must equal the planned ones.
 func (w *work) declared(ctx context.Context, config tfsdk.Config) (want wanted, ok bool) {
 	objects, known, diags := w.rendered(ctx, config)
 	if w.diags.Append(diags...); diags.HasError() {
@@ -258,15 +258,15 @@ func (w *work) wave(ctx context.Context, wave []*unstructured.Unstructured, mark
 	return !w.diags.HasError()
 }
 
-// reporter reports the reason for which an object waits.
+// reporter reports the reason why an object waits.
 func (w *work) reporter(ctx context.Context, k object.Key) func(string) {
 	return func(why string) {
 		providers.CallFrom(ctx).Report(providers.Progress{Step: k.Title() + ": " + why, Percent: -1})
 	}
 }
 
-// ready waits for those objects that were not ready when they were applied. What
-// has become ready is remembered, and the rest as well.
+// ready waits for those objects that were not ready when they were applied.
+// Objects that have become ready are remembered, and the others as well.
 func (w *work) ready(ctx context.Context, objects []*unstructured.Unstructured) {
 	var keys []object.Key
 	for _, u := range objects {
@@ -336,7 +336,7 @@ func (w *work) noteFailure(u *unstructured.Unstructured, k object.Key, err error
 	}
 }
 
-// before is what is known of the last time that an object was applied.
+// before returns the record of the last apply of an object.
 func (w *work) before(k object.Key) applied {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -351,7 +351,7 @@ func (w *work) remember(k object.Key, change func(*applied)) {
 	w.done.objects[k.String()] = a
 }
 
-// forget drops an object that is gone, or another resource's.
+// forget drops an object that no longer exists, or belongs to another resource.
 func (w *work) forget(k object.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

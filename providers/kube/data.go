@@ -24,7 +24,7 @@ import (
 	"github.com/stokehq/stoke/providers/kube/live"
 )
 
-// source is a data source: what it asks for, and what it finds in a cluster.
+// source is a data source: its arguments and its result in a cluster.
 type source struct {
 	name, description string
 	arguments         map[string]schema.Attribute
@@ -128,7 +128,7 @@ func resultOf(t reflect.Type, is string) schema.Attribute {
 	if t == reflect.TypeFor[types.Dynamic]() {
 		return schema.DynamicAttribute{Computed: true, Description: is}
 	}
-	return schema.StringAttribute{Computed: true, Description: is} // a string, or a pointer to one that may be null
+	return schema.StringAttribute{Computed: true, Description: is} // a string, or a pointer to a nullable one
 }
 
 // each lists the objects of a kind in pages.
@@ -148,7 +148,7 @@ func each(ctx context.Context, c *live.Cluster, gvr k8s.GroupVersionResource, op
 	}
 }
 
-// unreadable tells why something could not be read.
+// unreadable returns the error of a failed read.
 func unreadable(at path.Path, what string, err error) (diags diag.Diagnostics) {
 	switch {
 	case apierrors.IsForbidden(err):

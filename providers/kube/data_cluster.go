@@ -43,7 +43,7 @@ var serverSource = source{
 	},
 }
 
-// digits are those that a text begins with.
+// digits returns the digits at the beginning of a text.
 func digits(s string) string {
 	for i, r := range s {
 		if r < '0' || r > '9' {

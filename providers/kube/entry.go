@@ -38,7 +38,8 @@ func echoes() map[string]map[string][]string {
 	return all
 }
 
-// closing ends the provider's connections with it, and tells what they are.
+// closing closes the provider's connections with it, and returns their
+// settings.
 type closing struct {
 	tfprotov6.ProviderServer
 	provider *kubeProvider

@@ -18,7 +18,7 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// atOnce is how many objects of one resource are asked about at a time.
+// atOnce is the number of parallel dry runs of one resource.
 const atOnce = 8
 
 // forecast finds out what an apply would do.
@@ -30,7 +30,7 @@ type forecast struct {
 	was       memory
 	id        string // the salt of hashes; "" while the resource has none
 	owner     string // what the mark of objects says that are the resource's
-	replacing bool   // prior is another resource's, which this one is made in place of
+	replacing bool   // prior belongs to another resource, which this one replaces
 	reviewed  bool   // a review of the whole plan follows
 	address   string
 	keys      []string // of what is declared
@@ -182,8 +182,8 @@ func (f *forecast) noteVolume(ctx context.Context, u *unstructured.Unstructured,
 	return err
 }
 
-// dryRun applies an object without effect, and takes fields back that were the
-// resource's. free reports that the number of replicas may be in conflict.
+// dryRun applies an object without effect, and takes back fields that the
+// resource had. free reports that the number of replicas may be in conflict.
 func (f *forecast) dryRun(ctx context.Context, u *unstructured.Unstructured, name string, free bool) (*unstructured.Unstructured, error) {
 	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())
 	all := live.Conflicts(err)
@@ -277,8 +277,8 @@ func (f *forecast) leaving(k object.Key, current, result *unstructured.Unstructu
 	}
 }
 
-// take checks that a live object may be applied: it is the resource's, or
-// another resource's that gives it up, which the review knows.
+// take checks that a live object may be applied: it belongs to the resource, or
+// to another one that gives it up, which the review knows.
 func (f *forecast) take(k object.Key, name string, current *unstructured.Unstructured) error {
 	mark := current.GetLabels()[live.Mark]
 	f.mu.Lock()
@@ -395,8 +395,8 @@ func (r *set) keeps(c common, k object.Key) bool {
 	return r.kind.waits && object.HoldsData(k.GroupKind()) && !c.Prune
 }
 
-// own reports that all fields in conflict are ones of a text that was applied:
-// somebody changed them since, and they are taken back.
+// own reports whether all fields in conflict are fields of an applied text:
+// another manager changed them since, and they are taken back.
 func (r *set) own(text string, conflicts []live.Conflict) bool {
 	if len(conflicts) == 0 {
 		return true
@@ -449,7 +449,7 @@ func (f *forecast) prune(w wanted) {
 	}
 }
 
-// undeclared are the objects that are there and not declared any more.
+// undeclared returns the existing objects that are no longer declared.
 func undeclared(prior map[string]string, keys []string) []string {
 	gone := maps.Clone(prior)
 	for _, name := range keys {

@@ -15,9 +15,9 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// ImportState takes objects over by their names, parted by commas; that of a
-// resource of one kind may leave the kind out. Until the first apply the
-// resource has no id, and the objects are known by their UIDs.
+// ImportState takes objects over by their names, parted by commas; a resource
+// of one kind may leave the kind out. Until the first apply the resource has no
+// id, and the objects are known by their UIDs.
 func (r *set) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	keys, err := r.importKeys(req.ID)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *set) importKeys(id string) (keys []object.Key, err error) {
 // isKind reports whether s is the name of a kind, not of a namespace.
 func isKind(s string) bool { return s[0] >= 'A' && s[0] <= 'Z' }
 
-// importOne reads an object; summary and detail are what is wrong.
+// importOne reads an object; summary and detail describe the error.
 func importOne(ctx context.Context, cluster *live.Cluster, k object.Key) (u *unstructured.Unstructured, text, summary, detail string) {
 	_, namespaced, err := cluster.Mapping(k.GroupVersionKind)
 	switch {

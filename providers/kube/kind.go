@@ -27,13 +27,13 @@ type kind struct {
 	// render makes the objects of a configuration. known is false while it
 	// depends on something that is not known yet.
 	render func(ctx context.Context, config tfsdk.Config) (objects []*unstructured.Unstructured, known bool, diags diag.Diagnostics)
-	// at is the attribute that diagnostics about objects are shown at; or is one
-	// that may be given in its place.
+	// at is the attribute that diagnostics about objects are shown at; or is an
+	// alternative attribute.
 	at, or path.Path
 	// waits is set for a resource with the arguments wait, wait_for_jobs, prune_data
 	// and assume_nodes.
 	waits bool
-	// retains says that the resource has the argument delete_data: without it the
+	// retains: the resource has the argument delete_data, without which the
 	// volumes of its claims outlive them.
 	retains bool
 	// of is the kind of the one object that the resource has; empty for a set of

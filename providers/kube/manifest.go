@@ -129,7 +129,7 @@ func readPath(from string) ([]*unstructured.Unstructured, error) {
 	return all, errors.Join(problems...)
 }
 
-// manifests are the files that a path stands for.
+// manifests returns the files of a path.
 func manifests(from string) ([]string, error) {
 	root, err := connect.ExpandHome(from)
 	if err != nil {

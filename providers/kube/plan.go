@@ -15,8 +15,8 @@ import (
 	"github.com/stokehq/stoke/providers/kube/live"
 )
 
-// ModifyPlan says what each object will be: as it was where neither it nor what
-// is declared has changed, else what the server's dry run makes of it.
+// ModifyPlan plans each object: as it was if neither it nor its declaration has
+// changed, else as the result of the server's dry run.
 func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.settings == nil {
 		return
@@ -94,8 +94,8 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 	}
 }
 
-// replaces takes up the objects of the resource that this one is made anew in
-// place of: by then they are gone.
+// replaces takes over the record of the replaced resource's objects: by then
+// they are deleted.
 func (f *forecast) replaces(before cty.Value, cluster *live.Cluster) {
 	if before == cty.NilVal || before.IsNull() || !before.IsKnown() {
 		return

@@ -64,7 +64,7 @@ const (
 	taskPipeline = "pipeline"
 )
 
-// renderRBAC makes the service account, a ClusterRole for what lies in no
+// renderRBAC makes the service account, a ClusterRole for objects without a
 // namespace, a Role for each namespace, and their bindings.
 func renderRBAC(ctx context.Context, config tfsdk.Config) ([]*unstructured.Unstructured, bool, diag.Diagnostics) {
 	r := &reader{ctx: ctx, config: config, known: true}
@@ -83,7 +83,7 @@ func renderRBAC(ctx context.Context, config tfsdk.Config) ([]*unstructured.Unstr
 	case len(namespaces) == 0:
 		r.diags.AddAttributeError(path.Root("namespaces"), "No namespace", "Give at least one.")
 	case len(subjects) == 0:
-		r.diags.AddAttributeError(path.Root("name"), "Nobody may do it", "Give users, groups or service_accounts, or service_account_namespace to have one made.")
+		r.diags.AddAttributeError(path.Root("name"), "No subjects given", "Give users, groups or service_accounts, or service_account_namespace to have one made.")
 	}
 	seen := map[string]bool{}
 	for i, ns := range namespaces {
@@ -127,7 +127,7 @@ func binding(kind, name string, subjects []any) map[string]any {
 	}
 }
 
-// subjectsOf are those that may do it.
+// subjectsOf returns the users, groups and accounts of the bindings.
 func subjectsOf(r *reader, name, account string) (all []any) {
 	for _, of := range []struct{ attribute, kind string }{{"users", rbacv1.UserKind}, {"groups", rbacv1.GroupKind}} {
 		for _, who := range r.list(of.attribute) {

@@ -104,7 +104,7 @@ func TestRBACMistakes(t *testing.T) {
 		summary, detail string
 	}{
 		{w.rbac("x", "admin", some), "Unknown task", "pipeline"},
-		{w.rbac("x", "reader", nil), "Nobody may do it", "service_account_namespace"},
+		{w.rbac("x", "reader", nil), "No subjects given", "service_account_namespace"},
 		{w.rbac("x", "reader", map[string]cty.Value{"users": texted("eve"), "cluster_objects": cty.True}), "Cluster-wide objects without a pipeline", "pipeline"},
 		{w.rbac("x", "reader", map[string]cty.Value{"users": texted("eve"), "namespaces": texted("a", "a")}), "Namespace given twice", ""},
 		{w.rbac("x", "reader", map[string]cty.Value{"users": texted("eve"), "namespaces": cty.ListValEmpty(cty.String)}), "No namespace", ""},

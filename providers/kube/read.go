@@ -14,7 +14,7 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// Read looks what has become of the objects. A cluster that cannot be asked
+// Read looks what has become of the objects. A cluster that cannot be reached
 // leaves the state as it is, with a warning; the wrong cluster is an error.
 func (r *set) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	state, diags := r.kind.common(ctx, req.State)
@@ -72,7 +72,7 @@ func (r *set) Read(ctx context.Context, req resource.ReadRequest, resp *resource
 	}
 }
 
-// look reads an object and its text; nil where there is none that is ours.
+// look reads an object and its text; nil without an object of ours.
 func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id string, was applied) (*unstructured.Unstructured, string, error) {
 	k, err := object.ParseKey(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id 
 	}
 	u, lookErr := cluster.Marked(ctx, k, id)
 	if lookErr == nil && u == nil {
-		u, lookErr = cluster.Get(ctx, k) // somebody may have taken the mark away
+		u, lookErr = cluster.Get(ctx, k) // the mark may have been removed
 	}
 	if u != nil && id == "" && was.UID == "" {
 		was.UID = u.GetUID() // imported by a version that kept no record

@@ -23,13 +23,13 @@ const (
 	keepPlanned  = "planned"  // promise
 )
 
-// applied is what is remembered of an object since it was last applied. While
-// it holds there is nothing to ask the cluster.
+// applied is the record of an object's last apply. While it holds there is
+// nothing to ask the cluster.
 type applied struct {
 	Declared string    `json:"declared"`          // hash of what was declared
 	Result   string    `json:"result"`            // hash of the text that came of it
 	UID      types.UID `json:"uid"`               // of the object
-	Mark     string    `json:"mark,omitempty"`    // of one that was imported: what its label said
+	Mark     string    `json:"mark,omitempty"`    // of an imported one: its label
 	Waiting  bool      `json:"waiting,omitempty"` // it was not ready yet
 	Left     bool      `json:"left,omitempty"`    // its replicas are an autoscaler's
 }
@@ -68,7 +68,7 @@ func readMemory(ctx context.Context, from privates) (memory, diag.Diagnostics) {
 	m := memory{objects: map[string]applied{}}
 	text, diags := from.GetKey(ctx, keepApplied)
 	var all map[string]applied
-	if len(text) > 0 && json.Unmarshal(text, &all) == nil { // else the objects are asked about
+	if len(text) > 0 && json.Unmarshal(text, &all) == nil { // otherwise the objects are read
 		for name, a := range all {
 			m.objects[current(name)] = a
 		}
@@ -89,7 +89,7 @@ func current(name string) string {
 	return name
 }
 
-// write keeps the memory, in place of what was promised.
+// write stores the memory in place of the promise.
 func (m memory) write(ctx context.Context, to keyed) (diags diag.Diagnostics) {
 	diags.Append(writeKey(ctx, to, keepApplied, m.objects)...)
 	diags.Append(writeKey(ctx, to, keepRendered, m.rendered)...)
@@ -117,7 +117,7 @@ type promise struct {
 // replaces reports an object that the plan deletes and recreates: no other object is.
 func (p *promise) replaces(name string) bool { return p != nil && slices.Contains(p.Anew, name) }
 
-// newPromise is that of rendered objects.
+// newPromise is the promise for rendered objects.
 func newPromise(objects []*unstructured.Unstructured, salt string) *promise {
 	return &promise{Salt: salt, Objects: sums(objects, salt), Takes: map[string]string{}}
 }
@@ -167,7 +167,7 @@ func (p *promise) broken(objects []*unstructured.Unstructured) string {
 	return strings.Join(parts, ", ")
 }
 
-// sums are hashes of what is declared, by key.
+// sums returns hashes of the declared objects, by key.
 func sums(objects []*unstructured.Unstructured, salt string) map[string]string {
 	all := make(map[string]string, len(objects))
 	for _, u := range objects {
@@ -186,8 +186,7 @@ func rendering(objects []*unstructured.Unstructured, salt string) string {
 	return object.Hash(strings.Join(lines, "\n"))
 }
 
-// declared is the hash of what is declared of an object. The mark is not a part
-// of it.
+// declared returns the hash of a declared object. The mark is not a part of it.
 func declared(u *unstructured.Unstructured, salt string) string {
 	text, err := object.Text(u.Object, salt)
 	if err != nil {

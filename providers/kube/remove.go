@@ -17,8 +17,8 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// prune deletes what is no longer declared, and leaves alone what another
-// resource declares now.
+// prune deletes objects that are no longer declared, except objects that
+// another resource declares now.
 func (w *work) prune(ctx context.Context, want wanted) {
 	var gone []object.Key
 	for _, name := range undeclared(w.prior, want.keys) {
@@ -35,7 +35,7 @@ func (w *work) prune(ctx context.Context, want wanted) {
 	w.remove(ctx, gone)
 }
 
-// remove deletes objects that are the resource's, the last ones made first.
+// remove deletes the resource's objects, the last created first.
 func (w *work) remove(ctx context.Context, keys []object.Key) {
 	slices.SortStableFunc(keys, func(a, b object.Key) int { return object.Wave(b.GroupKind()) - object.Wave(a.GroupKind()) })
 	for len(keys) > 0 {
@@ -60,7 +60,7 @@ func (w *work) remove(ctx context.Context, keys []object.Key) {
 	}
 }
 
-// drop deletes those objects that are the resource's, and returns them.
+// drop deletes the resource's own objects among them, and returns these.
 func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going) {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -136,7 +136,7 @@ func (r *set) Delete(ctx context.Context, req resource.DeleteRequest, resp *reso
 	}
 }
 
-// failed tells of an object that could not be deleted; err may be nil.
+// failed reports an object that could not be deleted; err may be nil.
 func (w *work) failed(k object.Key, err error) error {
 	if err != nil {
 		w.mu.Lock()

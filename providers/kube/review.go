@@ -33,7 +33,7 @@ type doubts struct {
 	library schema.Library
 }
 
-// doubt is what was not known of one resource.
+// doubt has the open questions of one resource.
 type doubt struct {
 	kinds      map[string][]string // objects of kinds that the cluster lacks, by "Kind of group/version"
 	namespaces map[string][]string // objects by namespace that it lacks
@@ -104,7 +104,7 @@ func (d *doubts) add(address string, of doubt, objects []*unstructured.Unstructu
 	}
 }
 
-// scope tells whether a kind that a planned resource makes has namespaces.
+// scope reports whether a kind that a planned resource makes has namespaces.
 func (d *doubts) scope(kind string) (namespaced, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,11 +149,11 @@ type reviewing struct {
 	diags providers.Diagnostics
 }
 
-// review refuses objects of kinds and in namespaces that neither the cluster
-// has nor the plan makes, objects that two resources declare, objects of
-// other resources that these do not give up, objects that do not fit their
-// schemas where no server could be asked, declared objects that would be deleted with
-// their namespace or CRD, and pods that no node could take.
+// review rejects objects of kinds and in namespaces that neither the cluster has nor
+// the plan makes, objects that two resources declare, objects of other resources that
+// these do not give up, objects that do not fit their schemas if they could not be
+// sent to a server, declared objects that would be deleted with their namespace or
+// CRD, and pods that fit no node.
 func (d *doubts) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -24,7 +24,7 @@ type runs struct{}
 // without.
 func (runs) Types() []string { return []string{"kube_" + manifest.name} }
 
-// Is tells whether one of the objects is of a kind with pods.
+// Is reports whether one of the objects is of a kind with pods.
 func (runs) Is(o providers.RunObject) bool { return len(havingPods(o.Value)) > 0 }
 
 // Run finds the pods. The cluster is the stored connection, or the provider
@@ -61,7 +61,7 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if _, err := set.Status(ctx); errors.Is(err, providers.ErrNoRun) {
 		return nil, err
 	}
-	return set, nil // whoever asks for more is told what is wrong with it
+	return set, nil // later calls report its faults
 }
 
 // standard is the connection that the provider block says.
@@ -92,8 +92,7 @@ func havingPods(v cty.Value) (all []pods.Object) {
 	return all
 }
 
-// connectionOf is the stored argument cluster; known is false where there is
-// none.
+// connectionOf is the stored argument cluster; known is false without one.
 func connectionOf(v cty.Value) (c connect.Connection, known bool, err error) {
 	cluster := attributeOf(v, "cluster")
 	if cluster == cty.NilVal {
@@ -106,8 +105,8 @@ func connectionOf(v cty.Value) (c connect.Connection, known bool, err error) {
 	return c, err == nil, err
 }
 
-// attributeOf is an attribute of a stored value without marks; NilVal where there
-// is none, it is null, or unknown.
+// attributeOf is an attribute of a stored value without marks; NilVal if it is
+// missing, null, or unknown.
 func attributeOf(v cty.Value, name string) cty.Value {
 	v, _ = v.UnmarkDeep()
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute(name) {

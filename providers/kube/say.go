@@ -21,7 +21,7 @@ import (
 	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-// existsError says that an object is there which the resource did not make.
+// existsError: an object exists that the resource did not make.
 type existsError struct{ key object.Key }
 
 func (e *existsError) Error() string { return e.key.Title() + " exists already" }
@@ -198,8 +198,8 @@ func message(err error) string {
 // sentence is an error as a sentence.
 func sentence(err error) string { return strings.TrimSuffix(message(err), ".") + "." }
 
-// note lets a remark ride beside the plan. An engine without a place for it
-// shows a warning.
+// note adds a note to the plan. An engine without a place for it shows a
+// warning.
 func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, n providers.Note) {
 	var to cty.Path
 	for _, step := range at.Steps() {

@@ -125,8 +125,8 @@ type wanted struct {
 }
 
 // want puts rendered objects, which it changes, where they belong in a cluster:
-// kinds without namespaces lose theirs, the others get one. What the cluster
-// does not know yet, CRDs in the same configuration say.
+// kinds without namespaces lose theirs, the others get one. Scopes of kinds
+// that the cluster does not know yet come from CRDs in the same configuration.
 func (r *set) want(objects []*unstructured.Unstructured, c *live.Cluster) (w wanted, diags diag.Diagnostics) {
 	scopes := map[string]bool{}
 	for _, u := range objects {
@@ -160,7 +160,7 @@ func (r *set) want(objects []*unstructured.Unstructured, c *live.Cluster) (w wan
 	return w, diags
 }
 
-// mark labels the objects as the resource's.
+// mark labels the objects as objects of the resource.
 func (w wanted) mark(id string) {
 	for _, u := range w.objects {
 		labels := u.GetLabels()

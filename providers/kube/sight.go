@@ -14,10 +14,10 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// sight is what a review looks at of one resource, beside its doubts.
+// sight is a review's view of one resource, in addition to its doubts.
 type sight struct {
 	cluster  *live.Cluster                // nil: it is not known yet
-	unseen   []*unstructured.Unstructured // objects that no API server could be asked about
+	unseen   []*unstructured.Unstructured // objects that could not be sent to an API server
 	crds     []*unstructured.Unstructured // that the resource declares
 	demands  []connect.Demand             // of pods that are new or changed
 	assume   bool                         // that nodes take them
@@ -44,8 +44,8 @@ func (k kind) readSource(ctx context.Context, config tfsdk.Config) (s written) {
 	return s
 }
 
-// of says where an object is written, such as "web.yaml, document 2 (line 9)"; ""
-// where nobody knows.
+// of returns the place of an object in the files, such as "web.yaml, document 2
+// (line 9)"; "" if it is not known.
 func (s written) of(u *unstructured.Unstructured) string {
 	meant := func(other *unstructured.Unstructured) bool {
 		return other.GroupVersionKind() == u.GroupVersionKind() && other.GetName() == u.GetName() && (other.GetNamespace() == "" || other.GetNamespace() == u.GetNamespace())

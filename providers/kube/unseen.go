@@ -39,8 +39,8 @@ func (r *set) blind(ctx context.Context, req resource.ModifyPlanRequest, resp *r
 	r.handOver(ctx, resp, s)
 }
 
-// handOver leaves to the review what it has to look at. Where none follows, what
-// needs no other resource is looked at here.
+// handOver leaves to the review what it has to look at. Without one, checks that
+// need no other resource are done here.
 func (r *set) handOver(ctx context.Context, resp *resource.ModifyPlanResponse, s sight) {
 	call := providers.CallFrom(ctx)
 	if call.Note != nil {
@@ -58,8 +58,8 @@ func (r *set) handOver(ctx context.Context, resp *resource.ModifyPlanResponse, s
 
 const badObject = "Object does not fit its kind"
 
-// minors are the versions of Kubernetes that a cluster may have: its own, else those
-// that the plan makes, else none.
+// minors returns the possible versions of Kubernetes of a cluster: its own, else the
+// planned ones, else none.
 func (s sight) minors(ctx context.Context, planned []string) []string {
 	if s.cluster == nil {
 		return planned
@@ -95,7 +95,7 @@ func (r *reviewing) unseen(ctx context.Context) {
 			later[v.later] = append(later[v.later], object.KeyOf(u).Title())
 		}
 		if s.cluster != nil {
-			continue // the forecast has said that of each object
+			continue // the forecast has reported this for each object
 		}
 		for _, why := range slices.Sorted(maps.Keys(later)) {
 			if why != "" {
@@ -132,11 +132,12 @@ type judge struct {
 	customs map[gvk.GroupVersionKind][]schema.Custom // of CRDs in the configuration
 }
 
-// verdict is what is wrong with an object, and what only the apply can tell of it;
-// "" for nothing.
+// verdict is the fault of an object, and the reason to check it only at apply; ""
+// for nothing.
 type verdict struct{ wrong, later string }
 
-// add makes the kinds of CRDs known. What is wrong with a CRD itself, the server says.
+// add makes the kinds of CRDs known. Faults of a CRD itself are reported by the
+// server.
 func (j *judge) add(crds []*unstructured.Unstructured) {
 	for _, u := range crds {
 		customs, err := schema.Customs(u.Object)

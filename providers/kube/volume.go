@@ -23,14 +23,14 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// volumeClaim is a claim of a volume: of a storage class, of a volume that is
-// there, or of one that is made for it from a disk, a share or a folder.
+// volumeClaim is a claim of a volume: of a storage class, of an existing
+// volume, or of one that is made for it from a disk, a share or a folder.
 var volumeClaim = kind{
 	name: "volume_claim", at: path.Root("name"), retains: true, of: gvk.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},
 	fields:      map[string]string{"spec.resources": "size", "spec.capacity": "size", "spec.accessModes": "access_modes", "spec.storageClassName": "storage_class", "spec.volumeName": "volume_name", "spec.": "volume"},
 	description: "A claim of a volume, and the volume where it is a given disk, share or folder. Destroying it leaves the data, unless delete_data says otherwise.",
 	attributes: func() map[string]schema.Attribute {
-		// What an import does not know, and the first plan after it adds, replaces
+		// An argument that an import does not know and the first plan adds replaces
 		// nothing.
 		const why = "Another one replaces the claim."
 		replace := []planmodifier.String{stringplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {

@@ -51,7 +51,7 @@ func firewallSchema() schema.Schema {
 	rule := func(description, comment string) schema.Block {
 		return schema.ListNestedBlock{Description: description, NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
 			"ports":   texts(true, `The opened port or protocol, such as "80/tcp", "9000-9100/udp", "vrrp", "ip:4" or "any".`),
-			"from":    texts(false, "The allowed sources: addresses, ranges, or nodes, control_planes, pods, api_clients. Everybody when left out."),
+			"from":    texts(false, "The allowed sources: addresses, ranges, or nodes, control_planes, pods, api_clients. All addresses when left out."),
 			"comment": schema.StringAttribute{Optional: true, Description: comment},
 		}}}
 	}
@@ -75,7 +75,7 @@ func firewallSchema() schema.Schema {
 			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
 			"cni_ports":      texts(false, `Other ports that the network plugin needs between nodes, such as "6783/tcp".`),
 			"api_clients":    texts(false, "Addresses that use the API server on port 6443, in addition to nodes and pods."),
-			"ssh_from":       texts(false, "The sources of logins: addresses and ranges; everybody when left out. Rules that lock stoke out are rolled back."),
+			"ssh_from":       texts(false, "The sources of logins: addresses and ranges; all addresses when left out. Rules that lock stoke out are rolled back."),
 			"ssh_port": schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; " +
 				"by default the port of host."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},

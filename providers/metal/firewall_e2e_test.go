@@ -146,7 +146,7 @@ func TestFirewallResource(t *testing.T) {
 
 	worker.Script("systemd-run --quiet --unit=listen socat TCP-LISTEN:7777,fork,reuseaddr SYSTEM:cat; until ss -Hltn | grep -q :7777; do sleep 0.1; done")
 	out := w.run(0, "plan")
-	w.says(out, "nobody reaches tcp 7777 (socat) any more", `@nodes: `+worker.Address, `ip saddr @ssh tcp dport 22 accept comment \"SSH\"`)
+	w.says(out, "tcp 7777 (socat) can no longer be reached", `@nodes: `+worker.Address, `ip saddr @ssh tcp dport 22 accept comment \"SSH\"`)
 	worker.Exec("systemctl", "stop", "listen")
 
 	w.run(0, "apply", "-auto-approve")

@@ -119,7 +119,7 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	noteCuts(ctx, diags, seen.Cuts(want, before))
 	noteOthers(ctx, diags, have)
 	if plan.SSHFrom.IsNull() {
-		note(ctx, diags, providers.NoteFact, []string{"ssh_from"}, "SSH stays open to everybody")
+		note(ctx, diags, providers.NoteFact, []string{"ssh_from"}, "SSH stays open to all addresses")
 	}
 	return &have
 }

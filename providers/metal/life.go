@@ -246,7 +246,7 @@ func (k kind) refuse(ctx context.Context, diags *diag.Diagnostics, at path.Path,
 	case errors.As(err, &taken):
 		addError(diags, at, k.what+" is managed already", taken.by(ctx, way))
 	case errors.As(err, &locked):
-		addError(diags, at, "Somebody else changes the machine", err)
+		addError(diags, at, "Another process changes the machine", err)
 	case lost(err) || ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
 		addError(diags, at, summary, errors.New(detail))

@@ -150,7 +150,7 @@ func announce(o Options, p *ports) error {
 		return err
 	}
 	if _, err := o.Out.Write(append(line, '\n')); err != nil {
-		o.Log.Warn("nobody reads the identity", "error", err)
+		o.Log.Warn("the identity has no reader", "error", err)
 	}
 	return nil
 }

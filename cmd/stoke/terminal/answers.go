@@ -27,7 +27,7 @@ func NewAnswers(in *os.File) *Answers { return &Answers{in: in} }
 
 // The ends of a wait: the input has ended, or an interrupt came.
 var (
-	ErrNoAnswer = errors.New("there is nobody to answer")
+	ErrNoAnswer = errors.New("the input has ended without an answer")
 	ErrStopped  = errors.New("interrupted")
 )
 

@@ -251,7 +251,7 @@ func TestNeeded(t *testing.T) {
 		{change(host.Reboots), []Pod{proxy, done}, Policy{}, KeepAway, "reboots the machine (fact); node a is cordoned meanwhile"},
 		{change(host.Reboots), []Pod{gpu, web, proxy}, Policy{}, Refuse, "reboots the machine (fact); node a runs 1 pod in training (ml/bert) and 1 pod of others (web/shop)"},
 		{change(host.Drains), []Pod{web, web, web, web}, Policy{Drain: true}, KeepAway, "drains the node (fact); node a runs 4 pods of others (web/shop, web/shop, web/shop and 1 more), which leave it first"},
-		{change(host.Drains), []Pod{bare}, Policy{Drain: true}, Refuse, "drains the node (fact); node a runs 1 pod of others (web/bare); nobody would make anew web/bare"},
+		{change(host.Drains), []Pod{bare}, Policy{Drain: true}, Refuse, "drains the node (fact); node a runs 1 pod of others (web/bare); no controller would recreate web/bare"},
 		{change(host.Drains), []Pod{bare}, Policy{Drain: true, Unmanaged: true}, KeepAway, "drains the node (fact); node a runs 1 pod of others (web/bare), which leave it first"},
 	}
 	for _, test := range tests {

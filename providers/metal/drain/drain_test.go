@@ -308,7 +308,7 @@ func TestDoRefuses(t *testing.T) {
 		"by policy": {func(c *draintest.Cluster) { c.AddPod("gpu-1", "ml/bert", draintest.GPUs(1)) }, Policy{}, change(host.Reboots),
 			"reboots the machine (fact); node gpu-1 runs 1 pod in training (ml/bert)"},
 		"files":  {func(c *draintest.Cluster) { c.AddPod("gpu-1", "ml/bert", data) }, Policy{Drain: true}, change(host.Drains), "would delete files (emptyDir) of ml/bert"},
-		"nobody": {func(c *draintest.Cluster) { c.AddPod("gpu-1", "ml/bert", draintest.Owner("", "")) }, Policy{Drain: true}, change(host.Drains), "nobody would make anew ml/bert"},
+		"nobody": {func(c *draintest.Cluster) { c.AddPod("gpu-1", "ml/bert", draintest.Owner("", "")) }, Policy{Drain: true}, change(host.Drains), "no controller would recreate ml/bert"},
 		"cordoning is forbidden": {func(c *draintest.Cluster) {
 			c.Forbid = func(r string) string {
 				if strings.HasPrefix(r, "PATCH nodes") {

@@ -289,7 +289,7 @@ func unmanagedPods(t *testing.T, c *real) {
 		return r.Leave(t.Context(), c.look(&r, client, "a"), "the node leaves", p, func(context.Context) error { return nil })
 	}
 	var refused *RefusedError
-	if err := leave(patient); !errors.As(err, &refused) || !strings.Contains(err.Error(), "nobody would make anew "+c.ns+"/bare") {
+	if err := leave(patient); !errors.As(err, &refused) || !strings.Contains(err.Error(), "no controller would recreate "+c.ns+"/bare") {
 		t.Errorf("got %v", err)
 	}
 	if len(c.on("a")) != 1 {

@@ -211,7 +211,7 @@ func (p Policy) stays(pods []Pod) string {
 	case len(data) > 0:
 		return "draining would delete files (emptyDir) of " + names(data)
 	case len(unmanaged) > 0:
-		return "nobody would make anew " + names(unmanaged)
+		return "no controller would recreate " + names(unmanaged)
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ type Facts struct {
 	NICs      []NIC             `json:"nics" tfsdk:"nics" is:"Network interfaces without the loopback and those that container networks make. Speed is in Mbit/s."`
 	Routes    []Route           `json:"routes" tfsdk:"routes" is:"Routes of all tables without those that container networks make."`
 	DNS       DNS               `json:"dns" tfsdk:"dns" is:"Name servers, search domains, and the resolv.conf that holds for pods too."`
-	Proxy     map[string]string `json:"proxy" tfsdk:"proxy" is:"What is set for everybody (/etc/environment) and for apt, without user names and passwords."`
+	Proxy     map[string]string `json:"proxy" tfsdk:"proxy" is:"The proxy of all users (/etc/environment) and of apt, without user names and passwords."`
 	Listeners []Listener        `json:"listeners" tfsdk:"listeners" is:"Sockets that wait for others."`
 
 	GPUs         []GPU  `json:"gpus" tfsdk:"gpus" is:"GPUs by NVIDIA, AMD and Intel: PCI address and ids, name, bound driver, and memory where the driver tells."`

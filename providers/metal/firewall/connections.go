@@ -173,7 +173,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 			programs[l.Port] = l.Program
 		}
 		if !after.opens(l.Protocol, l.Port) && !closedBefore(l) && (c.LetIn == nil || !c.LetIn(l.Protocol, l.Port, netip.Addr{})) {
-			cuts = append(cuts, Cut{Text: fmt.Sprintf("nobody reaches %s any more", port(l.Protocol, l.Port, l.Program))})
+			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s can no longer be reached", port(l.Protocol, l.Port, l.Program))})
 		}
 	}
 	for _, p := range c.Peers {

@@ -101,9 +101,9 @@ func TestCuts(t *testing.T) {
 		return out
 	}
 	want := []string{
-		"nobody reaches tcp 5432 (postgres) any more",
-		"nobody reaches tcp 9998 (a? b) any more",
-		"nobody reaches udp 8472 any more",
+		"tcp 5432 (postgres) can no longer be reached",
+		"tcp 9998 (a? b) can no longer be reached",
+		"udp 8472 can no longer be reached",
 		"203.0.113.8, which is connected to tcp 22 (sshd), cannot come back",
 		"fe80::189e:54ff:fe19:b00, which is connected to tcp 22 (sshd), cannot come back",
 		"10.0.0.40, which is connected to tcp 5432 (postgres), cannot come back",

@@ -250,7 +250,7 @@ func TestProblems(t *testing.T) {
 	}
 	text := strings.Join(all, "\n")
 	t.Log(text)
-	for _, says := range []string{"nosuchmodule", "99-zz.conf", "br_netfilter", "read-only", "/etc/dir: there is a directory", "/etc/link: there is a symbolic link", "no folder", "no time zone Mars/Olympus", "no user nosuchuser", "no group nosuchgroup"} {
+	for _, says := range []string{"nosuchmodule", "99-zz.conf", "br_netfilter", "read-only", "/etc/dir: there is a directory", "/etc/link: there is a symbolic link", "not a folder", "time zone Mars/Olympus does not exist", "user nosuchuser", "group nosuchgroup"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("nothing of %q in:\n%s", says, text)
 		}

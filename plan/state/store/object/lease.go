@@ -125,7 +125,7 @@ func (l *lease) inspect(ctx context.Context) (version string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if version == "" {
-		l.lose("somebody broke it")
+		l.lose("another process broke it")
 	} else {
 		l.lose("it is held by " + r.String() + " now")
 	}
