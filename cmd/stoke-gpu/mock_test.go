@@ -73,7 +73,12 @@ func work(d *server.Device) {
 	d.GetPowerUsageFunc, d.GetEnforcedPowerLimitFunc = number(412345), number(700000)
 	d.GetClockInfoFunc = func(c nvml.ClockType) (uint32, nvml.Return) { return 1000 + uint32(c), nvml.SUCCESS }
 	d.GetCurrentClocksEventReasonsFunc = func() (uint64, nvml.Return) { return 0x4, nvml.SUCCESS }
-	d.GetTotalEccErrorsFunc = func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) { return 0, nvml.SUCCESS }
+	d.GetTotalEccErrorsFunc = func(_ nvml.MemoryErrorType, of nvml.EccCounterType) (uint64, nvml.Return) {
+		if of != nvml.VOLATILE_ECC {
+			return 9, nvml.SUCCESS // of the GPU's whole life
+		}
+		return 0, nvml.SUCCESS
+	}
 	d.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 0, 0, false, false, nvml.SUCCESS }
 	d.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.SUCCESS }
 	d.RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { return nvml.SUCCESS }
