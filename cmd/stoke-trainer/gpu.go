@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"strconv"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/slot"
@@ -28,6 +30,10 @@ func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), e
 			return end, err
 		}
 		end, o.Device = s.Release, s.Device.Index
+		if err := r.checkGPUs(ctx, []string{cmp.Or(s.Device.UUID, strconv.Itoa(s.Device.Index))}); err != nil {
+			end()
+			return func() {}, err
+		}
 	}
 	if o.Engine, err = e.New(engine.Config{Device: o.Device, Log: r.log}); err != nil {
 		end()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/gpu"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -206,4 +208,32 @@ func startsOf(s spec.Spec) string {
 		}
 	}
 	return ""
+}
+
+// A worker of a built-in model is checked with the GPU of its slot only, and gives an
+// unfit one back.
+func TestGPUHealthOfASlot(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for health, phase := range map[string]spec.Phase{spec.GPUHealthRequired: spec.Stopped, spec.GPUHealthReported: spec.Succeeded} {
+		t.Run(health, func(t *testing.T) {
+			stokeGPU(t, verdict(gpu.Unfit, 1, "XID 79"))
+			s := small()
+			s.Worker.GPUs, s.Worker.Replicas, s.GPUHealth = 1, 1, health
+			f := run.Folder(filepath.Join(t.TempDir(), "run"))
+			if err := f.Create(s); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "supervise", "--run", string(f))
+			cmd.Env = append(os.Environ(), asTrainer+"=1", pretended+"=1", pretendedHome+"="+filepath.Join(t.TempDir(), "slots"))
+			r := relaunchBy(t, f, cmd)
+			r.start()
+			if st := r.wait(); st.Phase != phase || phase == spec.Stopped && st.Cause != spec.CauseGPU {
+				r.dump()
+				t.Errorf("status %+v", st)
+			}
+		})
+	}
 }

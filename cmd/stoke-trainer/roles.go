@@ -147,8 +147,11 @@ func (r *role) openAccount(of string) (*os.File, error) {
 const dataPatience = 6 * time.Second
 
 func work(ctx context.Context, r *role) error {
-	if err := r.checkGPUs(ctx, visibleGPUs()); err != nil && r.coordinator != "" {
-		return r.refuse(ctx, err)
+	// A worker of a built-in model on this machine has no GPU before it has a slot.
+	if r.spec.HasProgram() || !r.supervised {
+		if err := r.checkGPUs(ctx, visibleGPUs()); err != nil && r.coordinator != "" {
+			return r.refuse(ctx, err)
+		}
 	}
 	if r.spec.HasProgram() {
 		return runAgent(ctx, r, wire.RoleWorker)

@@ -84,7 +84,7 @@ func (c *processes) arguments(r *role) []string {
 }
 
 // environment returns the environment of a role. The workers of a program share the
-// GPUs by their indices; those of a built-in model take slots (runtime/slot).
+// GPUs by their indices; the workers of a built-in model take slots (runtime/slot).
 func environment(ours []string, s *spec.Spec, r *role) []string {
 	const devices = "CUDA_VISIBLE_DEVICES"
 	if n := s.Worker.GPUs; r.name == Worker && n > 0 && s.HasProgram() {
