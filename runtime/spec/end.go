@@ -25,7 +25,7 @@ const (
 	// EndGivenUp: this worker is given up: another one of the same index would
 	// fail in the same way.
 	EndGivenUp End = 12
-	// EndNoCoordinator: there was no coordinator for too long.
+	// EndNoCoordinator: it had no coordinator for too long.
 	EndNoCoordinator End = 13
 	// EndUsage: arguments, environment or specification are wrong: starting
 	// again with the same ones does not help. 64 is EX_USAGE of sysexits(3).
@@ -44,9 +44,9 @@ var Ends = []EndRow{
 	{EndFinished, "the coordinator declared the run finished", "nothing: the run is done"},
 	{EndError, "any other error, or a crash (2; 128 and more for a signal)", "start it again, within limits"},
 	{EndOtherwise, "the coordinator declared that the run ended otherwise: failed or stopped", "nothing: the run is over"},
-	{EndAsked, "it was asked to leave: by SIGTERM, or because the run needs fewer workers", "start it again only where it is still wanted"},
+	{EndAsked, "it had to leave: by SIGTERM, or because the run needs fewer workers", "start it again only where it is still wanted"},
 	{EndGivenUp, "this worker is given up: another one of its index would fail in the same way", "go on without it"},
-	{EndNoCoordinator, "there was no coordinator for too long", "start it again while the run is wanted"},
+	{EndNoCoordinator, "it had no coordinator for too long", "start it again while the run is wanted"},
 	{EndUsage, "arguments, environment or specification are wrong", "nothing: it would end again"},
 }
 

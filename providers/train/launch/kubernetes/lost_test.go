@@ -159,7 +159,7 @@ func TestBrokenRuns(t *testing.T) {
 	}{
 		{"whole", []batch.Job{made(server, false), made(worker, false)}, ""},
 		{"both priorities", []batch.Job{made(server, false), made(worker, false), made(workerHigh, false)}, ""},
-		{"servers failed", []batch.Job{made(server, true), made(worker, false)}, "the Job " + id + "-ps failed: PodFailurePolicy: exit code 13 (ps-0: there was no coordinator for too long)"},
+		{"servers failed", []batch.Job{made(server, true), made(worker, false)}, "the Job " + id + "-ps failed: PodFailurePolicy: exit code 13 (ps-0: it had no coordinator for too long)"},
 		{"servers are gone", []batch.Job{made(worker, false)}, "the Job " + id + "-ps is gone"},
 		{"workers failed", []batch.Job{made(server, false), made(worker, true)}, "the Job " + id + "-worker failed: PodFailurePolicy: exit code 13"},
 		{"some workers failed", []batch.Job{made(server, false), made(worker, true), made(workerHigh, false)}, ""},
