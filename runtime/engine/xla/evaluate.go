@@ -97,7 +97,7 @@ func (r *replica) evaluateOne(program Program, p piece, index int, out []float32
 	}
 	r.stats = results[0]
 	if out == nil {
-		return results[1].Close()
+		return errors.Join(results[1].Close(), r.throttle(r.stats))
 	}
 	_, err = r.download(results[1], len(out), out)
 	return err

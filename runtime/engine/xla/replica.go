@@ -36,6 +36,7 @@ type replica struct {
 	stats     Buffer     // of a pass of Evaluates
 	numbers   Buffer     // of the last update; nil: there was none
 	placed    []float32  // their values
+	queued    int        // runs since the last wait for the device
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
@@ -235,12 +236,28 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 			return err
 		}
 		r.sums = sums
+		if err := r.throttle(sums[len(sums)-1]); err != nil {
+			return err
+		}
 		for range p.count {
 			r.total.Weight += batch.weights[at]
 			at++
 		}
 	}
 	return nil
+}
+
+// maxQueued is how many runs may wait for the device: each keeps its batch there.
+const maxQueued = 64
+
+// throttle waits for the newest result once maxQueued runs were begun since the last
+// wait.
+func (r *replica) throttle(newest Buffer) error {
+	if r.queued++; r.queued < maxQueued {
+		return nil
+	}
+	r.queued = 0
+	return newest.Wait()
 }
 
 // endSteps waits for the sums and reports them.

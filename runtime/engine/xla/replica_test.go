@@ -273,3 +273,27 @@ func TestNotFinite(t *testing.T) {
 		t.Error("an infinite weight was not reported")
 	}
 }
+
+// A long pass waits for the device now and then: what waits in its queue is bounded.
+func TestLongPasses(t *testing.T) {
+	p := newPair(t, small(pictures(2), model.Layer{Op: model.Dense, Units: 3}), 0, engine.Options{MicroBatch: 1})
+	s := stage(t, p.xla, xlatest.Batch(p.model, 1, 1))
+	for name, call := range map[string]call{
+		"steps": func(s engine.Staged, pass engine.Pass) (engine.Result, error) {
+			return p.xla.Step(t.Context(), s, pass)
+		},
+		"evaluations": func(s engine.Staged, pass engine.Pass) (engine.Result, error) {
+			return p.xla.Evaluate(t.Context(), s, pass, nil)
+		},
+	} {
+		before := p.device.Counts().Waits
+		for i := range 300 {
+			if _, err := call(s, engine.Pass{First: i == 0, Last: i == 299}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := p.device.Counts().Waits - before; n < 4 || n > 8 {
+			t.Errorf("300 %s waited %d times", name, n)
+		}
+	}
+}

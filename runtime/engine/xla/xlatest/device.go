@@ -25,20 +25,21 @@ type Device struct {
 	live     int
 	runs     int
 	uploads  int
+	waits    int
 	compiled []Compiled
 	late     sync.WaitGroup // copies under way
 	fault    error          // the first misuse of a buffer
 }
 
-// Counts are the device's buffers, runs and uploads.
-type Counts struct{ Live, Runs, Uploads int }
+// Counts are the device's buffers, runs, uploads and waits for a buffer.
+type Counts struct{ Live, Runs, Uploads, Waits int }
 
 // Counts returns the buffers that are not closed and how many runs and uploads there were.
 func (d *Device) Counts() Counts {
 	d.late.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Counts{d.live, d.runs, d.uploads}
+	return Counts{d.live, d.runs, d.uploads, d.waits}
 }
 
 // Compiled is a program that the device compiled.
@@ -225,6 +226,9 @@ func (b *buffer) Wait() error {
 	if b.isClosed() {
 		return b.device.misuse("wait for a closed buffer")
 	}
+	b.device.mu.Lock()
+	b.device.waits++
+	b.device.mu.Unlock()
 	b.wait()
 	return b.failure
 }
