@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")" || exit 1
 chmod +x bin/* 2>/dev/null
-for packed in bin/*.xz; do [ -e "$packed" ] && xz -d -f "$packed"; done
+for packed in bin/*.xz data/cifar10/*.xz; do [ -e "$packed" ] && xz -d -f "$packed"; done
 chmod +x bin/*
 export PATH="$PWD/bin:$PATH" HOME="${HOME:-$PWD}" XLA_PYTHON_CLIENT_PREALLOCATE=false
 failed=0
