@@ -388,7 +388,7 @@ func TestFailedRuns(t *testing.T) {
 			t.Errorf("after %s has failed a step differs", name)
 		}
 	}
-	d.breaks("_update_momentum")
+	d.breaks("_update_momentum_clipped")
 	r := w.replicas[1]
 	if err := r.(engine.Updater).Update(want.vector, want.result.Weight, recipes[1]); err != nil {
 		t.Fatal(err)
