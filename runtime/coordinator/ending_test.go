@@ -400,7 +400,7 @@ func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
 	if st.Phase != spec.Succeeded || st.Records != 1800 || st.Step != 36 {
 		t.Errorf("status %+v", st)
 	}
-	if f.writes.Load() != 2 {
+	if f.writes.Load() < 2 { // the dying server may have taken another one
 		t.Errorf("%d writes: the server did not die at the final one", f.writes.Load())
 	}
 }
