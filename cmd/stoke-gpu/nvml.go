@@ -150,10 +150,15 @@ func (d *device) ask(call string, f func() nvml.Return) bool {
 		nvml.ERROR_INVALID_ARGUMENT, nvml.ERROR_DEPRECATED:
 		d.lacks[call] = true
 	default:
-		d.fault = faultOf(ret)
+		if d.fault = faultOf(ret); d.fault == "" && call == basicCall {
+			d.fault, d.detail = gpu.FaultRefused, fmt.Sprintf("%s: %v", call, ret)
+		}
 	}
 	return false
 }
+
+// basicCall is answered by each GPU that works.
+const basicCall = "memory"
 
 func (n *nvidia) close() { n.lib.Shutdown() }
 

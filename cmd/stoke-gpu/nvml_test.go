@@ -156,6 +156,7 @@ func TestEveryRule(t *testing.T) {
 		{"lost at the start", handle(nvml.ERROR_GPU_IS_LOST), gpu.Expectation{}, []string{gpu.RuleLost}, 5},
 		{"lost, and counted", answer(nvml.ERROR_GPU_IS_LOST), gpu.Expectation{Count: 8}, []string{gpu.RuleCount, gpu.RuleLost}, -1},
 		{"needs a reset", answer(nvml.ERROR_RESET_REQUIRED), gpu.Expectation{}, []string{gpu.RuleReset}, 5},
+		{"refuses at work", answer(nvml.ERROR_UNKNOWN), gpu.Expectation{}, []string{gpu.RuleRefused}, 5},
 		{"another error", handle(nvml.ERROR_UNKNOWN), gpu.Expectation{}, []string{gpu.RuleRefused}, 5},
 		{"mismatch", start(nvml.ERROR_LIB_RM_VERSION_MISMATCH), gpu.Expectation{Count: 8}, []string{gpu.RuleMismatch}, -1},
 		{"the driver refuses", start(nvml.ERROR_UNKNOWN), gpu.Expectation{Count: 8}, []string{gpu.RuleRefused}, -1},

@@ -32,8 +32,8 @@ type measurement struct {
 	ComputeType string  `json:"compute_type"`
 	Mode        string  `json:"mode"`
 	Seconds     float64 `json:"-"`
-	Built       float64 `json:"build_seconds"` // compilation included
-	Steps       float64 `json:"steps_per_second"`
+	Built       float64 `json:"build_seconds"`    // compilation included
+	Steps       float64 `json:"steps_per_second"` // of micro-batches
 	Records     float64 `json:"records_per_second"`
 	Spread      float64 `json:"spread"` // of three windows: (longest - shortest)/middle
 }
@@ -160,7 +160,7 @@ func (m *measurement) time(steps func(n int) error) error {
 		windows = append(windows, time.Since(begin).Seconds()/float64(n))
 	}
 	slices.Sort(windows)
-	m.Steps, m.Spread = 1/windows[1], (windows[2]-windows[0])/windows[1]
+	m.Steps, m.Spread = float64(max(1, m.Group))/windows[1], (windows[2]-windows[0])/windows[1]
 	m.Records = m.Steps * float64(m.Batch)
 	return nil
 }
@@ -266,7 +266,7 @@ func (b *bench) stepOf(ctx context.Context) (func(n int) error, error) {
 	}, nil
 }
 
-// leases returns a function that computes leases: each begins with new parameters and
+// leases returns a function that computes n leases: each begins with new parameters and
 // ends with its sums on the host.
 func (b *bench) leases(ctx context.Context) (func(n int) error, error) {
 	vars, _ := b.replica.Layout()
@@ -277,7 +277,7 @@ func (b *bench) leases(ctx context.Context) (func(n int) error, error) {
 	most := min(b.Group, b.replica.MicroBatches())
 	batches := b.batches(2, most)
 	return func(n int) error {
-		for done := 0; done < n; done += b.Group {
+		for range n {
 			if err := b.replica.Put(0, 0, vector); err != nil {
 				return err
 			}

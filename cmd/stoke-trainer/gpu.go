@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/stokehq/stoke/runtime/engine"
@@ -25,21 +26,37 @@ func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), e
 		return end, err
 	}
 	if r.supervised && r.spec.Worker.GPUs > 0 {
-		s, err := slot.Take(ctx, e.Devices(), slot.Options{Run: r.runName(), Folder: slotFolder, Log: r.log})
+		s, err := r.takeGPU(ctx, e.Devices())
 		if err != nil {
 			return end, err
 		}
 		end, o.Device = s.Release, s.Device.Index
-		if err := r.checkGPUs(ctx, []string{cmp.Or(s.Device.UUID, strconv.Itoa(s.Device.Index))}); err != nil {
-			end()
-			return func() {}, err
-		}
 	}
 	if o.Engine, err = e.New(engine.Config{Device: o.Device, Log: r.log}); err != nil {
 		end()
 		return func() {}, err
 	}
 	return end, nil
+}
+
+// takeGPU takes the slot of a GPU. Where gpu_health is required, slots of unfit GPUs are
+// given back; the error is that of the last one.
+func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot, error) {
+	for {
+		s, err := slot.Take(ctx, devices, slot.Options{Run: r.runName(), Folder: slotFolder, Log: r.log})
+		if err != nil {
+			return nil, err
+		}
+		if err = r.checkGPUs(ctx, []string{cmp.Or(s.Device.UUID, strconv.Itoa(s.Device.Index))}); err == nil {
+			return s, nil
+		}
+		s.Release()
+		devices = slices.DeleteFunc(slices.Clone(devices), func(d engine.Device) bool { return d == s.Device })
+		if len(devices) == 0 {
+			return nil, err
+		}
+		r.log.Warn("an unfit GPU is left out", "gpu", s.Device.Index, "error", err)
+	}
 }
 
 // runName is the name of the run, for people who wait for its GPU.

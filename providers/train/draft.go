@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -127,36 +128,38 @@ func (d *draft) runKnown() bool {
 }
 
 // restOn lists the fields that a check of another one looks at too.
-var restOn = map[string][]string{
-	"model":                 {"graph"},
-	"micro_batch":           {"batch_size"},
-	"learning_rate_scaling": {"batch_per"},
-	"worker.min_replicas":   {"worker.replicas", "program.evaluator"},
-	"optimizer.momentum":    {"optimizer.name"},
-	"optimizer.nesterov":    {"optimizer.name", "optimizer.momentum"},
-	"optimizer.beta1":       {"optimizer.name"},
-	"optimizer.beta2":       {"optimizer.name"},
-	"optimizer.epsilon":     {"optimizer.name"},
-	"clip_norm":             {"deterministic", "parameter_server.replicas"},
-	"compute_type":          {"worker.gpus", "deterministic"},
-	"deterministic":         {"asynchronous"},
-	"asynchronous":          {"strategy"},
-	"epochs":                {"init_from.path"},
-	"init_from.skip":        {"init_from.path"},
-	"engine":                {"worker.gpus"},
-	"gpu_health":            {"worker.gpus"},
+var restOn = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"model":                 {"graph"},
+		"micro_batch":           {"batch_size"},
+		"learning_rate_scaling": {"batch_per"},
+		"worker.min_replicas":   {"worker.replicas", "program.evaluator"},
+		"optimizer.momentum":    {"optimizer.name"},
+		"optimizer.nesterov":    {"optimizer.name", "optimizer.momentum"},
+		"optimizer.beta1":       {"optimizer.name"},
+		"optimizer.beta2":       {"optimizer.name"},
+		"optimizer.epsilon":     {"optimizer.name"},
+		"clip_norm":             {"deterministic", "parameter_server.replicas"},
+		"compute_type":          {"worker.gpus", "deterministic"},
+		"deterministic":         {"asynchronous"},
+		"asynchronous":          {"strategy"},
+		"epochs":                {"init_from.path"},
+		"init_from.skip":        {"init_from.path"},
+		"engine":                {"worker.gpus"},
+		"gpu_health":            {"worker.gpus"},
 
-	"schedule.name":                  {"schedule.decay_epochs", "schedule.decay_every"},
-	"schedule.warmup_epochs":         {"epochs"},
-	"schedule.decay_epochs":          {"schedule.name"},
-	"schedule.decay_every":           {"schedule.name", "schedule.decay_epochs"},
-	"schedule.decay_factor":          {"schedule.name"},
-	"schedule.minimum_learning_rate": {"schedule.name", "learning_rate"},
+		"schedule.name":                  {"schedule.decay_epochs", "schedule.decay_every"},
+		"schedule.warmup_epochs":         {"epochs"},
+		"schedule.decay_epochs":          {"schedule.name"},
+		"schedule.decay_every":           {"schedule.name", "schedule.decay_epochs"},
+		"schedule.decay_factor":          {"schedule.name"},
+		"schedule.minimum_learning_rate": {"schedule.name", "learning_rate"},
 
-	"program.processes":         {"worker.gpus", "program.framework"},
-	"program.framework":         {"program.chief", "program.evaluator"},
-	"parameter_server.replicas": {"program.framework", "strategy"},
-}
+		"program.processes":         {"worker.gpus", "program.framework"},
+		"program.framework":         {"program.chief", "program.evaluator"},
+		"parameter_server.replicas": {"program.framework", "strategy"},
+	}
+})
 
 // check says what is wrong with what is known. While the dataset is only a
 // name nothing is said about it.
@@ -168,7 +171,7 @@ func (d *draft) check() diag.Diagnostics {
 	}
 	for _, p := range problems {
 		open := d.unknown[p.Field]
-		for _, other := range restOn[p.Field] {
+		for _, other := range restOn()[p.Field] {
 			open = open || d.unknown[other]
 		}
 		if open || p.Field == "dataset.hash" || p.Field == "dataset.path" || p.Field == "init_from.hash" {

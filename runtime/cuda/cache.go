@@ -79,6 +79,15 @@ func (c cache) write(key string, program []byte) error {
 	return c.prune()
 }
 
+// isProgram reports whether a file has the name of a compiled program: its key, and
+// what durable.Write adds while the file is written.
+func isProgram(name string) bool {
+	key, _, ok := strings.Cut(name, ".xla")
+	_, err := hex.DecodeString(key)
+	return ok && err == nil && len(key) == hex.EncodedLen(sha256.Size)
+}
+
+// prune removes programs of the cache, never other files of its folder.
 func (c cache) prune() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -91,11 +100,13 @@ func (c cache) prune() error {
 		if err != nil || !info.Mode().IsRegular() {
 			continue // another process removed it
 		}
+		name, unfinished := strings.CutPrefix(e.Name(), ".")
 		switch {
-		case strings.HasSuffix(e.Name(), ".xla"):
+		case !isProgram(name): // the folder may have other files
+		case !unfinished:
 			files = append(files, info)
 			size += info.Size()
-		case strings.HasPrefix(e.Name(), ".") && time.Since(info.ModTime()) > time.Hour: // of a process that was killed while it wrote
+		case time.Since(info.ModTime()) > time.Hour: // of a process that was killed while it wrote
 			err = os.Remove(filepath.Join(c.dir, e.Name()))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

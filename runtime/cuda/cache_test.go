@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,8 @@ func TestDamagedProgramsAreRemoved(t *testing.T) {
 func TestTheCacheIsBounded(t *testing.T) {
 	c := cache{t.TempDir(), 10_000}
 	program := make([]byte, 3000)
-	for i, name := range []string{"a", "b", "c"} {
+	a, b, last, d := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64), strings.Repeat("d", 64)
+	for i, name := range []string{a, b, last} {
 		if err := c.write(name, program); err != nil {
 			t.Fatal(err)
 		}
@@ -71,10 +73,12 @@ func TestTheCacheIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.read("a"); err != nil { // so that b is the oldest use
+	if _, err := c.read(a); err != nil { // so that b is the oldest use
 		t.Fatal(err)
 	}
-	for name, age := range map[string]time.Duration{".left": 2 * time.Hour, ".written": time.Minute, "toolkit": 100 * time.Hour} {
+	for name, age := range map[string]time.Duration{
+		"." + a + ".xla-7": 2 * time.Hour, "." + b + ".xla-8": time.Minute, "toolkit": 100 * time.Hour, ".bashrc": 100 * time.Hour, "notes.xla": 100 * time.Hour,
+	} {
 		path, at := filepath.Join(c.dir, name), time.Now().Add(-age)
 		if err := os.WriteFile(path, program, 0o600); err != nil {
 			t.Fatal(err)
@@ -83,10 +87,10 @@ func TestTheCacheIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.write("d", program); err != nil {
+	if err := c.write(d, program); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.write("huge", make([]byte, 20_000)); err != nil {
+	if err := c.write(strings.Repeat("e", 64), make([]byte, 20_000)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(c.dir)
@@ -97,8 +101,9 @@ func TestTheCacheIsBounded(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if got, want := strings.Join(names, " "), ".written a.xla c.xla d.xla toolkit"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	want := []string{".bashrc", "." + b + ".xla-8", a + ".xla", last + ".xla", d + ".xla", "notes.xla", "toolkit"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %s, want %s", names, want)
 	}
 }
 

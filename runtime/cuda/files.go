@@ -90,7 +90,8 @@ type search struct {
 	executable bool
 	folders    []string
 	patterns   []string
-	source     string // where people get it
+	last       []string // patterns that are tried after all folders
+	source     string   // where people get it
 }
 
 func (w search) find(m machine) (string, error) {
@@ -110,7 +111,7 @@ func (w search) find(m machine) (string, error) {
 			Advice: fmt.Sprintf("%s names %s, which %s. Correct the setting, or remove it and have the file found.",
 				w.setting, configured, what)}
 	}
-	for _, path := range m.match(w.folders, w.patterns) {
+	for _, path := range slices.Concat(m.match(w.folders, w.patterns), m.match(w.folders, w.last)) {
 		if isFile(path, w.executable) {
 			return path, nil
 		}
@@ -131,16 +132,16 @@ func (c Config) findPlugin(m machine) (string, error) {
 	}.find(m)
 }
 
-// Triton's wheel has a ptxas and a libdevice too: they are last, as XLA was not
-// run with them.
+// Triton's wheel has a ptxas and a libdevice too: they are used where no folder has
+// others, as XLA was not run with them.
 
 func (c Config) findPtxas(m machine) (string, error) {
 	return search{
 		kind: NoPtxas, name: "CUDA's assembler ptxas", setting: ptxasSetting, configured: c.Ptxas, executable: true,
-		folders: slices.Concat(m.folders(), m.list("PATH"), []string{"/usr"}),
-		patterns: []string{"nvidia/cu1[0-9]/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas", "bin/ptxas", "ptxas",
-			"triton/backends/nvidia/bin/ptxas"},
-		source: "Install it from a CUDA toolkit, in the version of the libraries",
+		folders:  slices.Concat(m.folders(), m.list("PATH"), []string{"/usr"}),
+		patterns: []string{"nvidia/cu1[0-9]/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas", "bin/ptxas", "ptxas"},
+		last:     []string{"triton/backends/nvidia/bin/ptxas"},
+		source:   "Install it from a CUDA toolkit, in the version of the libraries",
 	}.find(m)
 }
 
@@ -149,7 +150,8 @@ func (c Config) findLibdevice(m machine) (string, error) {
 		kind: NoLibdevice, name: "CUDA's library libdevice.10.bc", setting: libdeviceSetting, configured: c.Libdevice,
 		folders: append(m.folders(), "/usr/lib/nvidia-cuda-toolkit/libdevice"),
 		patterns: []string{"nvidia/cu1[0-9]/nvvm/libdevice/libdevice.10.bc", "nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
-			"nvvm/libdevice/libdevice.10.bc", "libdevice.10.bc", "triton/backends/nvidia/lib/libdevice.10.bc"},
+			"nvvm/libdevice/libdevice.10.bc", "libdevice.10.bc"},
+		last:   []string{"triton/backends/nvidia/lib/libdevice.10.bc"},
 		source: "Install it from a CUDA toolkit, where it is in nvvm/libdevice",
 	}.find(m)
 }

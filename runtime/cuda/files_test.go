@@ -41,6 +41,14 @@ func TestFilesOfWheels(t *testing.T) {
 		t.Errorf("-want +found:\n%s", diff)
 	}
 
+	// Triton's files count only where there are no others.
+	triton := site + "/triton/backends/nvidia"
+	r.write(triton+"/bin/ptxas", "")
+	r.write(triton+"/lib/libdevice.10.bc", "")
+	if diff := cmp.Diff(want, found(t, r, Config{})); diff != "" {
+		t.Errorf("beside Triton: -want +found:\n%s", diff)
+	}
+
 	// Libraries that XLA can do without are left out where they are missing, and
 	// files of the configuration win.
 	for _, name := range []string{"nvidia/cu13/lib/libcupti.so.13", "nvidia/nvshmem", "nvidia/cu13/lib/libcufft.so.12"} {

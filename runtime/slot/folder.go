@@ -43,6 +43,9 @@ func openFolder(path string) (*os.Root, error) {
 		return nil, fmt.Errorf("%s is not a folder: remove it", path)
 	}
 	root, err := os.OpenRoot(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w: its owner or root must allow all users (chmod 1777 %s)", err, path)
+	}
 	if err != nil {
 		return nil, err
 	}

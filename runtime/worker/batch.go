@@ -95,14 +95,14 @@ func (s *session) read(ctx context.Context, b *batch) {
 	defer close(b.parts)
 	info := s.source(b).Info()
 	size := int64(s.micro * max(s.group, partBytes/(s.micro*max(info.FeatureBytes(), info.TargetBytes()))))
-	for at := b.Start; at < b.End; at += size {
+	for at, end := b.Start, int64(0); at < b.End; at = end {
 		var p *part
 		select {
 		case p = <-b.spare:
 		case <-ctx.Done():
 			return
 		}
-		end := min(at+size, b.End)
+		end = min(at+s.partSize(b, at, size), b.End)
 		p.err = s.readPart(ctx, b, p, at, end)
 		p.last = end == b.End || p.err != nil
 		b.parts <- p // never blocks: it has room for all there are
@@ -111,6 +111,21 @@ func (s *session) read(ctx context.Context, b *batch) {
 		}
 		s.advance(b)
 	}
+}
+
+// partSize returns how many records from a place on a part has, of about size. Where
+// batches have several micro-batches, parts end so that a leaf is cut into the same
+// batches wherever it lies in a lease: the sums of other batches may differ in the last
+// bits.
+func (s *session) partSize(b *batch, at, size int64) int64 {
+	if s.group == 1 || b.Leaf <= 0 {
+		return size
+	}
+	if b.Leaf <= size {
+		return size / b.Leaf * b.Leaf
+	}
+	whole := int64(s.group * s.micro)
+	return min(size/whole*whole, b.Leaf-(at-b.Start)%b.Leaf)
 }
 
 func (s *session) source(b *batch) dataset.Source {

@@ -142,3 +142,42 @@ func TestBatchesOfMicroBatches(t *testing.T) {
 		}
 	}
 }
+
+// A leaf is cut into the same batches wherever it lies in a lease.
+func TestLeavesAreCutAlike(t *testing.T) {
+	about := dataset.Info{Records: 100_000, Type: model.U8, Shape: []int{28, 28}, Classes: 2}
+	for _, c := range []struct{ micro, group, leaf int }{{32, 16, 8}, {32, 16, 3}, {64, 16, 40}, {64, 4, 7}, {8, 16, 100}} {
+		s := &session{worker: &worker{Options: Options{Spec: spec.Default(), Workload: &workload.Workload{
+			Train: numbered{about: about}, Test: numbered{about: about},
+		}}, micro: c.micro, group: c.group}}
+		b := newBatch()
+		leaf := int64(c.leaf * c.micro)
+		b.Lease = wire.Lease{Contribution: spec.Contribution{Start: 64, End: 64 + 5*leaf}, Leaf: leaf}
+		b.parts = make(chan *part, cap(b.spare))
+		go s.read(t.Context(), b)
+		var cuts [][]int
+		at := int64(0)
+		for p := range b.parts {
+			if p.err != nil {
+				t.Fatal(p.err)
+			}
+			for _, m := range p.batches {
+				if at%leaf == 0 {
+					cuts = append(cuts, nil)
+				}
+				cuts[len(cuts)-1] = append(cuts[len(cuts)-1], len(m.Weights))
+				at += int64(len(m.Weights))
+			}
+			b.spare <- p
+		}
+		if at != 5*leaf || len(cuts) != 5 {
+			t.Fatalf("%+v: %d records in %d leaves", c, at, len(cuts))
+		}
+		for _, cut := range cuts[1:] {
+			if !slices.Equal(cut, cuts[0]) {
+				t.Errorf("%+v: leaves are cut into %v", c, cuts)
+				break
+			}
+		}
+	}
+}

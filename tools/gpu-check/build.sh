@@ -9,6 +9,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 to=${1:?usage: build.sh FOLDER}
+[ -z "${STOKE_TEST_DATA:-}" ] || STOKE_TEST_DATA=$(cd "$STOKE_TEST_DATA" && pwd)
 rm -rf "$to"
 mkdir -p "$to/bin"
 to=$(cd "$to" && pwd)
@@ -18,8 +19,6 @@ go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke" ./cmd/stoke
 go build -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/stoke-trainer-gpu" ./cmd/stoke-trainer
 go test -c -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/gpu.test" ./runtime/engine/xla/gpu
 CGO_ENABLED=1 CGO_CFLAGS="-O2 -Wno-deprecated-declarations" go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke-gpu" ./cmd/stoke-gpu
-# The trainer for GPUs does all that the other one does: one file is enough.
-ln -sf stoke-trainer-gpu "$to/bin/stoke-trainer"
 cp -r "$here/python" "$here/check.sh" "$here/mnist.tf" "$here/resnet20.tf" "$to"
 if [ -n "${STOKE_TEST_DATA:-}" ]; then
 	mkdir -p "$to/data"

@@ -10,7 +10,7 @@ import (
 
 // healthLook prints the readings of all GPUs. It is a part of look.
 const healthLook = `if [ -r /proc/driver/nvidia/version ] && command -v nvidia-smi >/dev/null; then
-	printf 'health\t%s\n' "$(timeout 30 nvidia-smi -q -x 2>&1 | head -c 1048576 | base64 -w0)"
+	printf 'health\t%s\n' "$(timeout -k 5 30 nvidia-smi -q -x 2>&1 | head -c 1048576 | base64 -w0)"
 fi
 `
 

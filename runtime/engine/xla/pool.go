@@ -109,9 +109,9 @@ func (l *layer) maxPoolApart(w windows) (value, backward) {
 		// The maxima have their places in the window as scores, negative; the others
 		// less. The best score gets the gradient.
 		k := float64(w.kernel)
-		order := l.Iota(l.compute, 2, tiles.Dims...).Scale(-k).Subtract(l.Iota(l.compute, 4, tiles.Dims...))
-		score := tiles.Compare(stablehlo.Equal, y.Like(tiles, overTiles...)).Select(order, tiles.Fill(-k*k))
-		first := score.Compare(stablehlo.Equal, score.Largest(2, 4).Like(tiles, overTiles...))
+		order := l.Iota(stablehlo.F32, 2, tiles.Dims...).Scale(-k).Subtract(l.Iota(stablehlo.F32, 4, tiles.Dims...))
+		score := tiles.Compare(stablehlo.Equal, y.Like(tiles, overTiles...)).Select(order, order.Fill(-k*k))
+		first := score.Compare(stablehlo.Equal, score.Largest(2, 4).Like(score, overTiles...))
 		return one(w.join(first.Select(d.Like(tiles, overTiles...), tiles.Fill(0))))
 	}
 }

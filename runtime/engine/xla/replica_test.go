@@ -2,6 +2,7 @@ package xla_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"reflect"
@@ -295,5 +296,32 @@ func TestLongPasses(t *testing.T) {
 		if n := p.device.Counts().Waits - before; n < 4 || n > 8 {
 			t.Errorf("300 %s waited %d times", name, n)
 		}
+	}
+}
+
+// The gradient of a wide window's maximum goes to one element in bf16 too.
+func TestWideWindows(t *testing.T) {
+	m := small(pictures(17, 17, 1), model.Layer{Op: model.Conv2D, Filters: 1, Kernel: 1, NoBias: true},
+		model.Layer{Op: model.MaxPool, Kernel: 17}, model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3})
+	b := &engine.Batch{Weights: []float32{1}, Records: []int64{0}, Inputs: []engine.Input{{Type: model.F32}, {Type: model.I32, Data: make([]byte, 4)}}}
+	for i := range 17 * 17 {
+		v := float32(-1)
+		if i == 17*17-1 {
+			v = 1
+		}
+		b.Inputs[0].Data = binary.LittleEndian.AppendUint32(b.Inputs[0].Data, math.Float32bits(v))
+	}
+	p := newPair(t, m, 0, engine.Options{MicroBatch: 1})
+	want, _ := p.step(p.cpu, 1, b)
+	r, err := xla.New(&xlatest.Device{Round: true}).Build(m, engine.Options{MicroBatch: 1, ComputeType: spec.ComputeBF16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Put(0, 0, p.values(p.cpu)); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := p.step(r, 1, b); off(want, got) > 0.02 {
+		t.Errorf("sums %v, want %v", got, want)
 	}
 }

@@ -61,7 +61,7 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 		},
 		Containers: []core.Container{{
 			Name: container, Image: image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
-			Args: l.arguments(role), Env: l.environment(role), VolumeMounts: mounts, Resources: resources(r),
+			Args: l.arguments(role), Env: l.environment(role, r), VolumeMounts: mounts, Resources: resources(r),
 			LivenessProbe:            l.probe(),
 			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
 			SecurityContext:          restricted(),
@@ -199,7 +199,7 @@ func (l *layout) identity(role string) string {
 }
 
 // environment gives indexed roles their index, and what the user wants.
-func (l *layout) environment(role string) []core.EnvVar {
+func (l *layout) environment(role string, r launch.PodRole) []core.EnvVar {
 	var all []core.EnvVar
 	if role != coordinator {
 		all = append(all, core.EnvVar{Name: "STOKE_INDEX", ValueFrom: &core.EnvVarSource{
@@ -211,8 +211,8 @@ func (l *layout) environment(role string) []core.EnvVar {
 			FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"},
 		}})
 	}
-	if l.isAgent(role) {
-		all = append(all, core.EnvVar{Name: "HOME", Value: "/tmp"}) // the user of the pods has none in the image
+	if l.isAgent(role) || r.GPUs > 0 { // the user of the pods has none in the image; XLA keeps compiled programs there
+		all = append(all, core.EnvVar{Name: "HOME", Value: "/tmp"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Environment)) {
 		all = append(all, core.EnvVar{Name: name, Value: l.Environment[name]})

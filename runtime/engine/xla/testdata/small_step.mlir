@@ -167,20 +167,20 @@ module @small_step {
     %164 = stablehlo.multiply %162, %163 : tensor<2x2x2x4xbf16>
     %165 = stablehlo.broadcast_in_dim %8, dims = [] : (tensor<bf16>) -> tensor<2x2x2x4xbf16>
     %166 = stablehlo.select %104, %164, %165 : tensor<2x2x2x4xi1>, tensor<2x2x2x4xbf16>
-    %167 = stablehlo.iota dim = 2 : tensor<2x2x2x2x2x4xbf16>
-    %168 = stablehlo.constant dense<-2.000000000e+00> : tensor<bf16>
-    %169 = stablehlo.broadcast_in_dim %168, dims = [] : (tensor<bf16>) -> tensor<2x2x2x2x2x4xbf16>
-    %170 = stablehlo.multiply %167, %169 : tensor<2x2x2x2x2x4xbf16>
-    %171 = stablehlo.iota dim = 4 : tensor<2x2x2x2x2x4xbf16>
-    %172 = stablehlo.subtract %170, %171 : tensor<2x2x2x2x2x4xbf16>
+    %167 = stablehlo.iota dim = 2 : tensor<2x2x2x2x2x4xf32>
+    %168 = stablehlo.constant dense<-2.000000000e+00> : tensor<f32>
+    %169 = stablehlo.broadcast_in_dim %168, dims = [] : (tensor<f32>) -> tensor<2x2x2x2x2x4xf32>
+    %170 = stablehlo.multiply %167, %169 : tensor<2x2x2x2x2x4xf32>
+    %171 = stablehlo.iota dim = 4 : tensor<2x2x2x2x2x4xf32>
+    %172 = stablehlo.subtract %170, %171 : tensor<2x2x2x2x2x4xf32>
     %173 = stablehlo.broadcast_in_dim %46, dims = [0, 1, 3, 5] : (tensor<2x2x2x4xbf16>) -> tensor<2x2x2x2x2x4xbf16>
     %174 = stablehlo.compare EQ, %44, %173 : (tensor<2x2x2x2x2x4xbf16>, tensor<2x2x2x2x2x4xbf16>) -> tensor<2x2x2x2x2x4xi1>
-    %175 = stablehlo.constant dense<-4.000000000e+00> : tensor<bf16>
-    %176 = stablehlo.broadcast_in_dim %175, dims = [] : (tensor<bf16>) -> tensor<2x2x2x2x2x4xbf16>
-    %177 = stablehlo.select %174, %172, %176 : tensor<2x2x2x2x2x4xi1>, tensor<2x2x2x2x2x4xbf16>
-    %178 = stablehlo.reduce(%177 init: %45) applies stablehlo.maximum across dimensions = [2, 4] : (tensor<2x2x2x2x2x4xbf16>, tensor<bf16>) -> tensor<2x2x2x4xbf16>
-    %179 = stablehlo.broadcast_in_dim %178, dims = [0, 1, 3, 5] : (tensor<2x2x2x4xbf16>) -> tensor<2x2x2x2x2x4xbf16>
-    %180 = stablehlo.compare EQ, %177, %179 : (tensor<2x2x2x2x2x4xbf16>, tensor<2x2x2x2x2x4xbf16>) -> tensor<2x2x2x2x2x4xi1>
+    %175 = stablehlo.constant dense<-4.000000000e+00> : tensor<f32>
+    %176 = stablehlo.broadcast_in_dim %175, dims = [] : (tensor<f32>) -> tensor<2x2x2x2x2x4xf32>
+    %177 = stablehlo.select %174, %172, %176 : tensor<2x2x2x2x2x4xi1>, tensor<2x2x2x2x2x4xf32>
+    %178 = stablehlo.reduce(%177 init: %123) applies stablehlo.maximum across dimensions = [2, 4] : (tensor<2x2x2x2x2x4xf32>, tensor<f32>) -> tensor<2x2x2x4xf32>
+    %179 = stablehlo.broadcast_in_dim %178, dims = [0, 1, 3, 5] : (tensor<2x2x2x4xf32>) -> tensor<2x2x2x2x2x4xf32>
+    %180 = stablehlo.compare EQ, %177, %179 : (tensor<2x2x2x2x2x4xf32>, tensor<2x2x2x2x2x4xf32>) -> tensor<2x2x2x2x2x4xi1>
     %181 = stablehlo.broadcast_in_dim %166, dims = [0, 1, 3, 5] : (tensor<2x2x2x4xbf16>) -> tensor<2x2x2x2x2x4xbf16>
     %182 = stablehlo.broadcast_in_dim %8, dims = [] : (tensor<bf16>) -> tensor<2x2x2x2x2x4xbf16>
     %183 = stablehlo.select %180, %181, %182 : tensor<2x2x2x2x2x4xi1>, tensor<2x2x2x2x2x4xbf16>
