@@ -39,8 +39,8 @@ func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), e
 	return end, nil
 }
 
-// takeGPU takes the slot of a GPU. Where gpu_health is required, slots of unfit GPUs are
-// given back; the error is that of the last one.
+// takeGPU takes the slot of a GPU. Where gpu_health is required, it releases the slots of
+// unfit GPUs, and returns the error of the last GPU where all are unfit.
 func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot, error) {
 	for {
 		s, err := slot.Take(ctx, devices, slot.Options{Run: r.runName(), Folder: slotFolder, Log: r.log})

@@ -113,10 +113,9 @@ func (s *session) read(ctx context.Context, b *batch) {
 	}
 }
 
-// partSize returns how many records from a place on a part has, of about size. Where
-// batches have several micro-batches, parts end so that a leaf is cut into the same
-// batches wherever it lies in a lease: the sums of other batches may differ in the last
-// bits.
+// partSize returns the records of a part from a place on, about size. Where batches have
+// several micro-batches, a leaf is cut into the same batches at each place of a lease:
+// sums of different batches may differ in the last bits.
 func (s *session) partSize(b *batch, at, size int64) int64 {
 	if s.group == 1 || b.Leaf <= 0 {
 		return size
