@@ -274,19 +274,23 @@ func (b *bench) leases(ctx context.Context) (func(n int) error, error) {
 	if err := b.replica.Get(0, 0, vector); err != nil {
 		return nil, err
 	}
-	most := min(b.Group, b.replica.MicroBatches())
-	batches := b.batches(2, most)
+	var batches []*engine.Batch // of a lease
+	for left := b.Group; left > 0; {
+		count := min(left, b.replica.MicroBatches())
+		batches = append(batches, b.batches(1, count)...)
+		left -= count
+	}
 	return func(n int) error {
 		for range n {
 			if err := b.replica.Put(0, 0, vector); err != nil {
 				return err
 			}
-			for at := 0; at < b.Group; at += most {
-				s, err := b.replica.Stage(ctx, batches[at/most%2], nil)
+			for i, batch := range batches {
+				s, err := b.replica.Stage(ctx, batch, nil)
 				if err != nil {
 					return err
 				}
-				pass := engine.Pass{First: at == 0, Last: at+most >= b.Group, Ready: func(int, []float32) {}}
+				pass := engine.Pass{First: i == 0, Last: i == len(batches)-1, Ready: func(int, []float32) {}}
 				_, err = b.replica.Step(ctx, s, pass)
 				s.Release()
 				if err != nil {

@@ -170,6 +170,16 @@ func Length(vars []Var) int {
 	return last.Offset + last.Len
 }
 
+// TrainedLength is the number of elements before the moments, which are the vector's tail.
+func TrainedLength(vars []Var) int {
+	for _, v := range vars {
+		if v.Kind == Moment {
+			return v.Offset
+		}
+	}
+	return Length(vars)
+}
+
 // Cut returns the variables of the vector's span [from, to), those at its
 // ends shortened, with offsets relative to from: what a server that owns the
 // span passes to Update. A shortened variable's Shape is its length.

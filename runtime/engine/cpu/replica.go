@@ -11,9 +11,6 @@ import (
 	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
-// maxSlots is how many slots the optimizers have at most: see optimizer.Recipe.
-const maxSlots = 2
-
 var errClosed = errors.New("the replica is closed")
 
 // replica is one model with its values and buffers.
@@ -96,17 +93,9 @@ func (r *replica) keepSlots(n int) {
 
 // Update implements engine.Updater.
 func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe) error {
-	err := recipe.Validate()
-	switch {
-	case r.closed:
+	err := engine.CheckUpdate(sums, weight, recipe, len(r.vector), r.stepping)
+	if r.closed {
 		err = errClosed
-	case err != nil:
-	case sums == nil && !r.stepping:
-		err = errors.New("no pass of Steps is under way, and no sums are given")
-	case sums != nil && len(sums) != len(r.vector):
-		err = fmt.Errorf("%d sums for a vector of %d elements", len(sums), len(r.vector))
-	case !(weight >= 0) || math.IsInf(weight, 0):
-		err = fmt.Errorf("weight %v: want a number of records", weight)
 	}
 	if err != nil {
 		return fmt.Errorf("update: %w", err)
@@ -128,15 +117,10 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 }
 
 func (r *replica) check(vector, offset, n int) error {
-	switch {
-	case r.closed:
+	if r.closed {
 		return errClosed
-	case vector < 0 || vector > maxSlots:
-		return fmt.Errorf("vector %d: the replica keeps 0 (parameters) to %d (the optimizer's slots)", vector, maxSlots)
-	case offset < 0 || offset > len(r.vector) || n > len(r.vector)-offset:
-		return fmt.Errorf("elements %d to %d of a vector of %d", offset, offset+n, len(r.vector))
 	}
-	return nil
+	return engine.CheckSpan(vector, offset, n, len(r.vector))
 }
 
 // Step implements engine.Replica. LossScale is not needed in this precision
@@ -156,7 +140,7 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 	}
 	if p.Last {
 		// The moments are complete before anything else.
-		trained := r.trained()
+		trained := model.TrainedLength(r.vars)
 		if trained < len(r.vector) {
 			r.finish(trained, len(r.vector), p.Ready)
 		}
@@ -266,16 +250,6 @@ func (r *replica) ahead(ctx context.Context) error {
 	r.total.Loss += loss
 	r.total.Finite = r.total.Finite && !math.IsNaN(loss) && !math.IsInf(loss, 0)
 	return nil
-}
-
-// trained is the length of the vector without its tail of moments.
-func (r *replica) trained() int {
-	for _, v := range r.vars {
-		if v.Kind == model.Moment {
-			return v.Offset
-		}
-	}
-	return len(r.vector)
 }
 
 // finish adds the parts of a span of the sums and reports it.

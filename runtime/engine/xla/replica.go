@@ -12,9 +12,6 @@ import (
 	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
-// maxSlots is how many slots the optimizers have at most: see optimizer.Recipe.
-const maxSlots = 2
-
 var errClosed = errors.New("the replica is closed")
 
 // replica is one model on the device. The vector's home is the host until an update on
@@ -62,15 +59,10 @@ func (r *replica) Needs(*engine.Batch) [][]int64 { return nil }
 
 // check checks the arguments of Put and Get.
 func (r *replica) check(vector, offset, n int) error {
-	switch {
-	case r.closed.Load():
+	if r.closed.Load() {
 		return errClosed
-	case vector < 0 || vector > maxSlots:
-		return fmt.Errorf("vector %d: the replica keeps 0 (parameters) to %d (the optimizer's slots)", vector, maxSlots)
-	case offset < 0 || offset > len(r.vector) || n > len(r.vector)-offset:
-		return fmt.Errorf("elements %d to %d of a vector of %d", offset, offset+n, len(r.vector))
 	}
-	return nil
+	return engine.CheckSpan(vector, offset, n, len(r.vector))
 }
 
 // Put implements engine.Replica. The device hears of it with the next call.
@@ -275,7 +267,7 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 	result := r.finish(all[n:])
 	result.Finite = result.Finite && optimizer.Finite(all[:n])
 	if p.Ready != nil {
-		trained := r.trained()
+		trained := model.TrainedLength(r.vars)
 		if trained < n {
 			p.Ready(trained, all[trained:n])
 		}
@@ -312,16 +304,6 @@ func (r *replica) finish(stats []float32) engine.Result {
 	}
 	result.Finite = result.Finite && !math.IsNaN(result.Loss) && !math.IsInf(result.Loss, 0)
 	return result
-}
-
-// trained is the length of the vector without its tail of moments.
-func (r *replica) trained() int {
-	for _, v := range r.vars {
-		if v.Kind == model.Moment {
-			return v.Offset
-		}
-	}
-	return len(r.vector)
 }
 
 // Fork implements engine.Replica.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/stablehlo"
@@ -14,18 +15,11 @@ import (
 // Update implements engine.Updater: parameters and slots stay on the device. The next call
 // returns an error of the run itself, and the parameters are lost with it.
 func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe) error {
-	err := recipe.Validate()
+	err := engine.CheckUpdate(sums, weight, recipe, len(r.vector), r.sums != nil)
 	switch {
 	case r.closed.Load():
 		err = errClosed
-	case err != nil:
-	case sums == nil && r.sums == nil:
-		err = errors.New("no pass of Steps is under way, and no sums are given")
-	case sums != nil && len(sums) != len(r.vector):
-		err = fmt.Errorf("%d sums for a vector of %d elements", len(sums), len(r.vector))
-	case !(weight >= 0) || math.IsInf(weight, 0):
-		err = fmt.Errorf("weight %v: want a number of records", weight)
-	case weight > 0:
+	case err == nil && weight > 0:
 		err = r.update(sums, weight, recipe)
 	}
 	if err != nil {
