@@ -18,8 +18,8 @@ GATE  := $(GO) run -C tools ./gate
 BUILD := $(GO) build -ldflags '-s -w -X main.version=$(VERSION)'
 
 # The suites of tools/gate/suites.go that are targets of their own.
-SUITES := e2e e2e-chaos e2e-order e2e-gke e2e-gke-kills e2e-metal e2e-cut e2e-kube e2e-kube-commands e2e-kills e2e-pods e2e-scenarios \
-	e2e-metal-cluster e2e-metal-cluster-more e2e-metal-cluster-alone e2e-metal-cluster-kills e2e-kubeadm e2e-vm cluster-short
+SUITES := e2e e2e-chaos e2e-dashboard e2e-resnet e2e-order e2e-gke e2e-gke-kills e2e-metal e2e-cut e2e-kube e2e-kube-commands \
+	e2e-kills e2e-pods e2e-scenarios e2e-metal-cluster e2e-metal-cluster-more e2e-metal-cluster-alone e2e-metal-cluster-kills e2e-kubeadm e2e-vm cluster-short
 
 .DEFAULT_GOAL := help
 

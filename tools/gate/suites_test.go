@@ -97,6 +97,27 @@ func TestSuitesTakeTests(t *testing.T) {
 	}
 }
 
+// TestSuitesAreTargets holds that make runs each suite of whole processes and real
+// machines by its name.
+func TestSuitesAreTargets(t *testing.T) {
+	root, _ := read(t)
+	text, err := os.ReadFile(root + "/Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), "\nSUITES := ")
+	list, _, ended := strings.Cut(list, "\n\n")
+	if !found || !ended {
+		t.Fatal("the Makefile has no list SUITES")
+	}
+	targets := strings.Fields(strings.ReplaceAll(list, "\\", " "))
+	for _, s := range suites() {
+		if strings.HasPrefix(s.name, "e2e") && !slices.Contains(targets, s.name) {
+			t.Errorf("make %s is not a target: add it to SUITES in the Makefile", s.name)
+		}
+	}
+}
+
 func mapped(chosen map[string][]string) (names []string) {
 	for _, tests := range chosen {
 		names = append(names, tests...)
