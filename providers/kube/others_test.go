@@ -156,7 +156,7 @@ func TestRequestsOfAnEmptyPlan(t *testing.T) {
 		of := w.make(thing{name: fmt.Sprint("small", i)}, w.yaml(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: s%d}}", i)))
 		small = append(small, of)
 	}
-	for few, most := range map[int]int{1: 1, 3: 3, len(small): 16 + n/500 + 1} { // with the objects of all only where there are many resources
+	for few, most := range map[int]int{1: 1, 3: 3, len(small): 8 + n/500 + 1} { // with the objects of all only where there are many resources
 		p := w.phase()
 		before := c.Requests(t)
 		for _, of := range small[:few] {

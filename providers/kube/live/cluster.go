@@ -33,7 +33,10 @@ const (
 	// fewMarks is the number of resources whose objects of a kind are listed by their
 	// marks. The objects of all further resources share one list, with every object of
 	// the kind that any stoke has marked.
-	fewMarks = 16
+	fewMarks = 8
+	// gathering is how long the first list of a kind waits for resources that are read
+	// at the same time: the engine reads ten at once.
+	gathering = 3 * time.Millisecond
 )
 
 // Cluster is a cluster in one phase (a plan, an apply): lists are read once.
@@ -161,8 +164,9 @@ type markLists struct {
 }
 
 // selectMark returns the label selector of a list that has the objects of a kind and a
-// resource. While one list is read, further resources wait: the next list is for all of
-// them. The caller calls done once it has read the list.
+// resource. The first list of a kind has the resources that are read at the same time.
+// While one list is read, further resources wait: the next list is for all of them. The
+// caller calls done once it has read the list.
 func selectMark(ctx context.Context, c *Cluster, of schema.GroupVersionKind, id string) (label string, done func()) {
 	done = func() {}
 	if id == "" {
@@ -193,6 +197,16 @@ func selectMark(ctx context.Context, c *Cluster, of schema.GroupVersionKind, id 
 	if label := m.labels[id]; label != "" {
 		return label, done
 	}
+	reading := make(chan struct{})
+	m.reading = reading
+	if len(m.labels) == 0 {
+		c.mu.Unlock()
+		select {
+		case <-time.After(gathering):
+		case <-ctx.Done():
+		}
+		c.mu.Lock()
+	}
 	ids := append(slices.DeleteFunc(m.waiting, func(other string) bool { return other == id }), id)
 	slices.Sort(ids)
 	switch m.waiting = nil; {
@@ -206,8 +220,6 @@ func selectMark(ctx context.Context, c *Cluster, of schema.GroupVersionKind, id 
 	for _, each := range ids {
 		m.labels[each] = label
 	}
-	reading := make(chan struct{})
-	m.reading = reading
 	return label, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

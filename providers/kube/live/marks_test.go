@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -50,5 +51,26 @@ func TestSelectMark(t *testing.T) {
 	}
 	if label, _ := selectMark(t.Context(), New(nil), kind, ""); label != Mark {
 		t.Errorf("a resource without a mark is in the list of %s", label)
+	}
+}
+
+// TestFirstListGathers: resources that are read at the same time share the first list,
+// and more than a few of them share the list of all objects.
+func TestFirstListGathers(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for resources, want := range map[int]string{1: Mark + "=id-0", 3: Mark + " in (id-0,id-1,id-2)", fewMarks + 1: Mark} {
+		synctest.Test(t, func(t *testing.T) {
+			c, all := New(nil), sync.WaitGroup{}
+			for i := range resources {
+				all.Go(func() {
+					label, done := selectMark(t.Context(), c, kind, fmt.Sprintf("id-%d", i))
+					defer done()
+					if label != want {
+						t.Errorf("%d resources: one is in the list of %s, want %s", resources, label, want)
+					}
+				})
+			}
+			all.Wait()
+		})
 	}
 }
