@@ -2,36 +2,41 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	if err := execute(os.Args[1:]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := execute(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func execute(args []string) error {
+func execute(ctx context.Context, args []string) error {
 	root, err := findRoot()
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(args) == 1 && args[0] == "run":
-		return runGate(root)
+		return runGate(ctx, root)
 	case len(args) == 1 && args[0] == "nightly":
-		return runNightly(root)
+		return runNightly(ctx, root)
 	case len(args) > 3 && args[0] == "suite" && args[1] == "-run":
-		return runSuites(root, args[2], args[3:])
+		return runSuites(ctx, root, args[2], args[3:])
 	case len(args) > 1 && args[0] == "suite":
-		return runSuites(root, "", args[1:])
+		return runSuites(ctx, root, "", args[1:])
 	case len(args) == 1 && args[0] == "elsewhere":
 		return elsewhere(root)
 	case len(args) == 1 && args[0] == "list":
@@ -72,7 +77,7 @@ func list() {
 // that the clock times of files, on which Go's cache of results depends, stay
 // those of their last change. It stops at the first failure, and its last line
 // names the stage, the package and the test.
-func runGate(root string) error {
+func runGate(ctx context.Context, root string) error {
 	c, err := openCache()
 	if err != nil {
 		return err
@@ -87,7 +92,7 @@ func runGate(root string) error {
 		fmt.Printf("the gate works in %s itself, for a checkout of its own could not be made: %v\n", root, err)
 		tree = root
 	}
-	r, err := newRunner(tree, c)
+	r, err := newRunner(ctx, tree, c)
 	if err != nil {
 		return err
 	}
@@ -101,6 +106,10 @@ func runGate(root string) error {
 		}
 		res := r.announce(&s, results)
 		results = append(results, res)
+		if res.outcome == interrupted {
+			table(results)
+			return errInterrupted
+		}
 		if res.outcome == failed {
 			table(results)
 			return fmt.Errorf("FAILED %s %s", res.name, res.detail)
@@ -112,22 +121,22 @@ func runGate(root string) error {
 }
 
 // runNightly runs every suite. None stops another.
-func runNightly(root string) error {
-	return runEach(root, false, "", func(s suite) bool { return !s.daily })
+func runNightly(ctx context.Context, root string) error {
+	return runEach(ctx, root, false, "", func(s suite) bool { return !s.daily })
 }
 
 // runSuites runs suites by name, passed before or not, and of their tests only
 // those that only, an expression of -test.run, matches.
-func runSuites(root, only string, names []string) error {
+func runSuites(ctx context.Context, root, only string, names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(suites(), func(s suite) bool { return s.name == name }) {
 			return fmt.Errorf("there is not a suite %q: gate list names them", name)
 		}
 	}
-	return runEach(root, true, only, func(s suite) bool { return slices.Contains(names, s.name) })
+	return runEach(ctx, root, true, only, func(s suite) bool { return slices.Contains(names, s.name) })
 }
 
-func runEach(root string, force bool, only string, chosen func(suite) bool) error {
+func runEach(ctx context.Context, root string, force bool, only string, chosen func(suite) bool) error {
 	c, err := openCache()
 	if err != nil {
 		return err
@@ -137,20 +146,23 @@ func runEach(root string, force bool, only string, chosen func(suite) bool) erro
 		return err
 	}
 	defer unlock()
-	r, err := newRunner(root, c)
+	r, err := newRunner(ctx, root, c)
 	if err != nil {
 		return err
 	}
 	r.force, r.build = force, true
 	var results []result
 	for _, s := range suites() {
-		if chosen(s) {
+		if chosen(s) && ctx.Err() == nil {
 			s.only = cmp.Or(only, s.only)
 			results = append(results, r.announce(&s, results))
 			r.flaky = 0
 		}
 	}
 	table(results)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	for _, res := range results {
 		if res.outcome == failed {
 			return fmt.Errorf("FAILED %s %s", res.name, res.detail)

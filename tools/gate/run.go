@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -24,6 +25,8 @@ const (
 	flaky     outcome = "FLAKY"
 	unchanged outcome = "unchanged"
 	skipped   outcome = "SKIPPED"
+
+	interrupted outcome = "interrupted"
 )
 
 // result is what a suite has to show.
@@ -40,6 +43,7 @@ const mostFlaky = 2
 
 // runner runs suites in one checkout.
 type runner struct {
+	ctx     context.Context // ends the processes of suites
 	root    string
 	cache   cache
 	folders map[string]*folder
@@ -58,7 +62,7 @@ type runner struct {
 
 // newRunner reads a checkout. Suites that passed with the same inputs are not
 // run again, except with force or the variable CI_ALL.
-func newRunner(root string, c cache) (*runner, error) {
+func newRunner(ctx context.Context, root string, c cache) (*runner, error) {
 	all, err := folders(root)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,7 @@ func newRunner(root string, c cache) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runner{root: root, cache: c, folders: all, inputs: in, out: os.Stdout}, nil
+	return &runner{ctx: ctx, root: root, cache: c, folders: all, inputs: in, out: os.Stdout}, nil
 }
 
 // run runs one suite and says how it ended.
@@ -85,6 +89,9 @@ func (r *runner) run(s *suite) result {
 		r.runCommand(s, env, &res)
 	default:
 		r.runTests(s, env, &res)
+	}
+	if r.ctx.Err() != nil {
+		res.outcome, res.detail = interrupted, ""
 	}
 	res.wall, res.cpu = time.Since(began), r.spent
 	return res
@@ -109,7 +116,7 @@ func (r *runner) provide(s *suite) (env []string, reason string, err error) {
 	for _, n := range s.needs {
 		script := append([]string{filepath.Join(r.root, n.script[0])}, n.script[1:]...)
 		if n.where && !r.build {
-			where := exec.Command(script[0], "where")
+			where := r.command(script[0], "where")
 			where.Env = env
 			dir, err := where.Output()
 			if err != nil {
@@ -119,7 +126,7 @@ func (r *runner) provide(s *suite) (env []string, reason string, err error) {
 				return nil, n.name + " are not on this machine: make nightly builds them", nil
 			}
 		}
-		install := exec.Command(script[0], script[1:]...)
+		install := r.command(script[0], script[1:]...)
 		install.Env, install.Stderr = env, r.out
 		out, err := install.Output()
 		if err != nil {
@@ -160,7 +167,7 @@ func (r *runner) runCommand(s *suite, env []string, res *result) {
 			return
 		}
 	}
-	cmd := exec.Command(s.command[0], s.command[1:]...)
+	cmd := r.command(s.command[0], s.command[1:]...)
 	cmd.Dir, cmd.Env = r.root, env
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -381,7 +388,7 @@ func (r *runner) link(s *suite, env []string, pkg string) (string, error) {
 	}
 	folder := filepath.Dir(program)
 	part := folder + ".part"
-	cmd := exec.Command("go", append(build, "-o", filepath.Join(part, filepath.Base(program)), "./"+pkg)...)
+	cmd := r.command("go", append(build, "-o", filepath.Join(part, filepath.Base(program)), "./"+pkg)...)
 	cmd.Dir, cmd.Env = r.root, env
 	out, err := cmd.CombinedOutput()
 	r.count(cmd)

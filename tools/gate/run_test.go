@@ -71,7 +71,7 @@ func smallRunner(t *testing.T) (*runner, *strings.Builder) {
 			t.Fatal(err)
 		}
 	}
-	r, err := newRunner(root, c)
+	r, err := newRunner(t.Context(), root, c)
 	if err != nil {
 		t.Fatal(err)
 	}

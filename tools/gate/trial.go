@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -70,7 +69,7 @@ func (r *runner) start(s *suite, env []string, pkg, program, pattern string, par
 	}
 	defer log.Close() //nolint:errcheck // it is for people
 	dir := filepath.Join(r.root, pkg)
-	cmd := exec.Command("go", args...)
+	cmd := r.command("go", args...)
 	cmd.Dir, cmd.Env = dir, append(env, "PWD="+dir)
 	cmd.Stderr = log
 	pipe, err := cmd.StdoutPipe()
