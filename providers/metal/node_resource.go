@@ -94,8 +94,8 @@ func nodeSchema() schema.Schema {
 			"ignore_preflight_errors": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Description: "Checks of kubeadm join that may fail, by name, such as SystemVerification. There is no all.",
 			},
-			"verify": schema.BoolAttribute{Optional: true, Description: "Have a pod open every GPU, and one that " +
-				"requested none see none. Where no other pod has a GPU there, systemd is reloaded, too: running containers " +
+			"verify": schema.BoolAttribute{Optional: true, Description: "Check that one pod can open every GPU, and that a pod that " +
+				"requested none sees none. Where no other pod has a GPU there, systemd is reloaded, too: running containers " +
 				"may lose their GPUs by that."},
 			"verify_image": schema.StringAttribute{Optional: true, Description: "Image of those pods, in place of " + member.ProbeImage + ". It has to have sh and sleep."},
 			"out_of_service": schema.BoolAttribute{Optional: true, Description: "Confirms that the machine is off: its " +

@@ -79,7 +79,7 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 				Description: "Seed of synthetic-digits, of the order of images, and of how a CSV file without a test file is split. " +
 					"Default: 0.",
 			},
-			"datasets_dir":  computed("Folder in which the prepared dataset lies in one of its own."),
+			"datasets_dir":  computed("Parent folder of the prepared dataset's own folder."),
 			"uri":           computed("Where the prepared dataset is: an experiment's `dataset`."),
 			"hash":          computed("Identifies the records: equal hashes, equal data. A change means a new dataset."),
 			"train_records": count("Training records."),
