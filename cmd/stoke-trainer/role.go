@@ -77,8 +77,8 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 	r := new(role)
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
-		Long: short + ".\n\nFlags that are not given are read from the environment: STOKE_ and the flag's name, as in STOKE_COORDINATOR. The\n" +
-			"specification may be in STOKE_SPEC itself, as JSON, and the run's token in STOKE_TOKEN.\n\n" + ends(),
+		Long: short + ".\n\nFlags that are not given are read from the environment: STOKE_ and the flag's name, as in\n" +
+			"STOKE_COORDINATOR. The specification may be in STOKE_SPEC itself, as JSON, and the run's token in STOKE_TOKEN.\n\n" + ends(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnvironment(cmd.Flags()); err != nil {
 				return err

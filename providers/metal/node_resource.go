@@ -69,7 +69,7 @@ func nodeSchema() schema.Schema {
 				Required: true, Description: "The cluster: the join of a metal_cluster.", Attributes: joinArgument(),
 			},
 			"node_name": schema.StringAttribute{
-				Optional: true, Description: "What the node is called; the machine's host name, as it was when it joined, when left out. Another name makes it leave the cluster and join again.",
+				Optional: true, Description: "Name of the node. Default: the machine's host name at the time of its join. Another name makes it leave the cluster and join again.",
 			},
 			"private_address": schema.StringAttribute{
 				Optional: true, Description: "Address that the kubelet gives for the node: the node_address of the metal_host. " +
@@ -105,7 +105,7 @@ func nodeSchema() schema.Schema {
 				Computed: true, ElementType: types.StringType,
 				Description: "Facts that are not as declared and have no attribute of their own, such as a kubelet that was stopped: what they are. Applying empties it.",
 			},
-			"name":     schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "What the node is called."},
+			"name":     schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Name of the node."},
 			"capacity": connect.CapacityAttribute("Resources of the node for pods."),
 		},
 		Blocks: map[string]schema.Block{

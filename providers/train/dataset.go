@@ -54,7 +54,7 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 		Description: "A dataset, checked and stored in the format that training reads. Equal records are stored once.",
 		Attributes: map[string]schema.Attribute{
 			"id":   computed("Identifies this owner of the stored records."),
-			"name": schema.StringAttribute{Optional: true, Description: "What people call it."},
+			"name": schema.StringAttribute{Optional: true, Description: "Its name, for readers."},
 			"format": schema.StringAttribute{
 				Required: true,
 				Description: "Where records come from: images (PNG and JPEG, a folder for each class), cifar (CIFAR-10's and CIFAR-100's binary files), " +

@@ -119,7 +119,7 @@ const (
 
 func experimentAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name":    text("What people call the run. Default: the model's name, or \"program\"."),
+		"name":    text("Name of the run, for readers. Default: the model's name, or \"program\"."),
 		"cluster": connect.Argument("Connection to the cluster to run on. Left out: this machine."),
 		"model": option("Built-in model: softmax, linear, mlp, mnist-cnn, cifar-cnn, resnet20, resnet18 or transformer. " +
 			"Exactly one of model, model_graph, model_file and program is given."),

@@ -364,7 +364,8 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.from())
 	case left.Renew != "":
 		p.renews = true
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+printable(left.Renew)+"; stops at a checkpoint and continues")
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange,
+			"resume: "+printable(left.Renew)+"; stops at a checkpoint and continues")
 	case len(left.Held) > 0:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():

@@ -95,10 +95,10 @@ func imageArguments() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"base":     text("Image to build on, by tag or by digest, such as python:3.12-slim. Default: none."),
 		"platform": preset(image.DefaultPlatform, "Platform of the image: linux/amd64 or linux/arm64."),
-		"trainer":  text("Path of a stoke-trainer for `platform` that needs no libraries. Default: the provider's. Its path in the image is " + image.TrainerPath + "."),
+		"trainer":  text("Path of a stoke-trainer for `platform` that needs no libraries. Default: trainer of the provider block. Its path in the image is " + image.TrainerPath + "."),
 		"gpu": schema.BoolAttribute{Optional: true, Description: "Whether workers with GPUs run in the image: " +
 			"stoke-trainer-gpu is then at " + image.GPUTrainerPath + ", and `base` needs glibc and libstdc++. Default: false."},
-		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: the provider's."),
+		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: gpu_trainer of the provider block."),
 		"gpu_files": text("With `gpu`: folder of XLA's plugin, CUDA's libraries, ptxas and libdevice.10.bc, " +
 			"which becomes " + image.GPUFolder + ". Default: none; the base or `wheels` have them."),
 		"files":             textMap("Path in the image, and the file or folder of this machine to copy there. Files belong to root and every user can read them; of their modes only whether they can be executed counts. Links may not lead out of their folder."),
@@ -106,7 +106,7 @@ func imageArguments() map[string]schema.Attribute {
 		"python":            text("Python of the base image, such as 3.12; needed with `wheels`."),
 		"site_packages":     text("Where wheels are unpacked in the image. Default: /usr/local/lib/pythonVERSION/site-packages."),
 		"environment":       textMap("Environment variables, in addition to the base image's variables. Every user who can pull the image can read them: not a place for secrets."),
-		"working_dir":       text("Working directory. Default: the base's."),
+		"working_dir":       text("Working directory. Default: the base image's directory."),
 		"entrypoint":        words("Program that is started, and its first arguments. Default: the trainer."),
 		"command":           words("Further arguments. Default: none."),
 		"user":              preset(image.DefaultUser, "Number of the user, UID or UID:GID. Root (0) does not pass the Pod Security level restricted."),

@@ -166,7 +166,7 @@ func (m *imageModel) accept(b *image.Built) diag.Diagnostic {
 				name = at
 			}
 		}
-		return diag.NewAttributeErrorDiagnostic(path.Root("files"), "Files changed since the plan", fmt.Sprintf("What differs is %s. Plan again.", name))
+		return diag.NewAttributeErrorDiagnostic(path.Root("files"), "Files changed since the plan", fmt.Sprintf("%s differs. Plan again.", name))
 	}
 	m.describe(outcome{b.Digest, b.Size, b.Contents})
 	ref, err := m.reference(b.Digest)

@@ -88,7 +88,7 @@ func workerPodAttributes() map[string]schema.Attribute {
 func coordinatorAttributes() map[string]schema.Attribute {
 	return podAttributes(map[string]schema.Attribute{
 		"storage":       option("Size, such as \"1Gi\", of a claim that keeps the run's log and checkpoints; destroy removes it. Default: none, they go with the pod."),
-		"storage_class": option("Storage class of that claim. Default: the cluster's."),
+		"storage_class": option("Storage class of that claim. Default: the cluster's default class."),
 	})
 }
 
