@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var doubleFence = fence{list: "doubles.txt", plain: true, fault: "times",
+var doubleFence = fence{list: "doubles.txt", fault: "times",
 	rule: "Test doubles (packages named …test, and lab) that other packages import or that are linked into a command.",
 	fix: "only tests and other test doubles import a test double: " +
 		"move the shared code into a package that is not a double, or do the test in a _test.go file"}

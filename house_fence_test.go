@@ -23,9 +23,6 @@ type fence struct {
 	fault string // what a number counts, for messages: "files", "methods"
 	fix   string // what to do about a new exception
 
-	// plain lists have one line for each exception instead of a number.
-	plain bool
-
 	// group joins exceptions that code takes along when it moves: a key that is
 	// not listed takes over what the others of its group lost. Nil: each key is
 	// a group of its own.
@@ -150,10 +147,6 @@ func (f fence) parse(text []byte) (map[string]int, error) {
 		if line == "" || strings.HasPrefix(line, "# ") {
 			continue
 		}
-		if f.plain {
-			listed[line]++
-			continue
-		}
 		digits, key, ok := strings.Cut(line, " ")
 		n, err := strconv.Atoi(digits)
 		if !ok || err != nil || n <= 0 || listed[key] > 0 {
@@ -169,13 +162,7 @@ func (f fence) format(listed map[string]int) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n# This list may only get shorter: %s\n", f.rule, rewrite)
 	for _, key := range slices.Sorted(maps.Keys(listed)) {
-		if !f.plain {
-			fmt.Fprintf(&out, "%d %s\n", listed[key], key)
-			continue
-		}
-		for range listed[key] {
-			fmt.Fprintln(&out, key)
-		}
+		fmt.Fprintf(&out, "%d %s\n", listed[key], key)
 	}
 	return out.Bytes()
 }
@@ -238,18 +225,10 @@ func advised(t *testing.T, v verdict, keys []string, want string) {
 
 func TestFenceListsAreRead(t *testing.T) {
 	counted := fence{list: "files.txt", rule: "Packages."}
-	plain := fence{list: "words.txt", rule: "Sentences.", plain: true}
-	for _, test := range []struct {
-		fence  fence
-		listed map[string]int
-	}{
-		{counted, map[string]int{"plan": 55, "cmd/stoke": 83}},
-		{plain, map[string]int{"plan: It is so.": 2, "plan: # 1 of 2": 1}},
-	} {
-		got, err := test.fence.parse(test.fence.format(test.listed))
-		if err != nil || !maps.Equal(got, test.listed) {
-			t.Errorf("wrote %v, read %v (%v)", test.listed, got, err)
-		}
+	listed := map[string]int{"plan": 55, "cmd/stoke": 83}
+	got, err := counted.parse(counted.format(listed))
+	if err != nil || !maps.Equal(got, listed) {
+		t.Errorf("wrote %v, read %v (%v)", listed, got, err)
 	}
 	for _, text := range []string{"plan\n", "x plan\n", "0 plan\n", "-1 plan\n", "5 plan\n6 plan\n"} {
 		if _, err := counted.parse([]byte(text)); err == nil {

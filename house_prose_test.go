@@ -15,6 +15,7 @@ import (
 type prose struct {
 	text, file string
 	line       int
+	comment    bool // for readers of the code; users read the others
 }
 
 // goProse returns the comments and the strings of all files except tests. The
@@ -28,7 +29,7 @@ func goProse(all []*source) []prose {
 			continue
 		}
 		for _, group := range s.tree.Comments {
-			texts = append(texts, prose{group.Text(), s.name, s.line(group.Pos())})
+			texts = append(texts, prose{group.Text(), s.name, s.line(group.Pos()), true})
 		}
 		ast.Inspect(s.tree, func(n ast.Node) bool {
 			var text string
@@ -48,7 +49,7 @@ func goProse(all []*source) []prose {
 				}
 			}
 			if inside && readable(text) {
-				texts = append(texts, prose{text, s.name, s.line(n.Pos())})
+				texts = append(texts, prose{text, s.name, s.line(n.Pos()), false})
 			}
 			return true
 		})
@@ -128,7 +129,7 @@ func paragraphs(name, page string) []prose {
 	began, code := 0, false
 	end := func() {
 		if len(open) > 0 {
-			texts = append(texts, prose{strings.Join(open, " "), name, began})
+			texts = append(texts, prose{strings.Join(open, " "), name, began, false})
 		}
 		open = nil
 	}
@@ -144,7 +145,7 @@ func paragraphs(name, page string) []prose {
 		case strings.HasPrefix(line, "|"):
 			end()
 			for cell := range strings.SplitSeq(line, "|") {
-				texts = append(texts, prose{cell, name, i + 1})
+				texts = append(texts, prose{cell, name, i + 1, false})
 			}
 		default:
 			marker := item.FindString(line)

@@ -75,13 +75,13 @@ func (d *decoder) resourceBlocks(r *Resource, blocks hcl.Blocks) {
 func insteadOf(block *hcl.Block) string {
 	const why = "No plan can show what a provisioner will do, and nothing can tell afterwards whether it is still done. "
 	if block.Type == "connection" {
-		return why + "A connection block serves provisioners alone: remove it, and say how machines are reached in the ssh block of their provider, such as provider \"metal\"."
+		return why + "A connection block is only for provisioners: remove it, and declare access to machines in the ssh block of their provider, such as provider \"metal\"."
 	}
 	switch block.Labels[0] {
 	case "local-exec":
 		return why + "Run the command in the pipeline before or after \"stoke apply\" (\"stoke output -json\" hands it the values), or use a provider whose resource does the same work."
 	case "remote-exec":
-		return why + "Let the machine run the commands itself (user data, cloud-init), or use resources that work on machines, such as those of the provider \"metal\"."
+		return why + "Let the machine run the commands itself (user data, cloud-init), or use resources for machines, such as the resources of the provider \"metal\"."
 	case "file":
 		return why + "Hand the file over in the machine's user data (cloud-init), build it into the image, or keep it in a Kubernetes ConfigMap or Secret."
 	}

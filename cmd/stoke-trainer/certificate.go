@@ -14,10 +14,10 @@ import (
 func certificateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "certificate NAME",
-		Short: "Make a run's own certificate: NAME.pem for workers, NAME-key.pem for who listens",
+		Short: "Make a run's own certificate: NAME.pem for workers, NAME-key.pem for roles that listen",
 		Long: "Make a run's own certificate. NAME.pem is for workers: who has it recognises the run. NAME-key.pem has the\n" +
-			"private key as well, readable by you alone, and is for the coordinator and the parameter servers. Give them\n" +
-			"to the roles with --certificate-file. Files that are there already are left alone.",
+			"private key as well, readable only by you, and is for the coordinator and the parameter servers. Give them\n" +
+			"to the roles with --certificate-file. Existing files are not overwritten.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made, err := certificate.Make(args[0])

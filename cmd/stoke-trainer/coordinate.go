@@ -32,10 +32,10 @@ func coordinatorCommand() *cobra.Command {
 			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints: a folder, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; default: checkpoints in the folder of its own")
 			f.DurationVar(&r.leaseTimeout, "lease-timeout", time.Minute, "how long a worker may get nowhere with the records of a lease before others get them; twice as long with each time that they were too long for it")
 			f.StringVar(&r.metrics, "metrics", "", "\"-\": print every event of metrics.jsonl on standard output as well, one JSON object per line")
-			f.StringVar(&r.outcome, "outcome", "", "`FILE` that gets the run's final status as JSON, cut to 4,096 bytes; one that is there is written in place, such as /dev/termination-log. The exit status is 0 once it was written")
+			f.StringVar(&r.outcome, "outcome", "", "`FILE` that gets the run's final status as JSON, cut to 4,096 bytes; an existing file is written in place, such as /dev/termination-log. The exit status is 0 once it was written")
 			f.StringVar(&r.code, "code", "",
 				"`FOLDER` with the snapshot of a program's code, in parts; default: the folder of its own has it")
-			f.DurationVar(&r.linger, "linger", 0, "how long to go on answering the API after the run's end, until somebody has collected the results (POST /v1/collected)")
+			f.DurationVar(&r.linger, "linger", 0, "how long to answer the API after the run's end, until stoke has collected the results (POST /v1/collected)")
 		}, declare)
 }
 

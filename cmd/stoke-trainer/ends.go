@@ -33,8 +33,8 @@ func endOf(err error) spec.End {
 	return spec.EndError
 }
 
-// ended gives a run's outcome as what the process ends with; asked tells that
-// somebody asked for it.
+// ended returns the error that the process ends with, from a run's outcome.
+// asked reports whether the user or a signal requested the end.
 func ended(phase spec.Phase, message string, asked bool) error {
 	end := spec.EndOf(phase)
 	switch {

@@ -77,8 +77,8 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 	r := new(role)
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
-		Long: short + ".\n\nWhat no flag says is taken from the environment: STOKE_ and the flag's name, as in STOKE_COORDINATOR. The\n" +
-			"specification may be in STOKE_SPEC itself, as JSON, and the run's token in STOKE_TOKEN.\n\n" + ends(),
+		Long: short + ".\n\nFlags that are not given are read from the environment: STOKE_ and the flag's name, as in\n" +
+			"STOKE_COORDINATOR. The specification may be in STOKE_SPEC itself, as JSON, and the run's token in STOKE_TOKEN.\n\n" + ends(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnvironment(cmd.Flags()); err != nil {
 				return err
@@ -290,7 +290,7 @@ func (r *role) needServers() error {
 	}
 	for _, address := range append(r.servers, r.coordinator) {
 		if _, port, err := net.SplitHostPort(address); address != "" && (err != nil || port == "") {
-			return badUsage("%q is no address: want host:port", address)
+			return badUsage("%q is not an address: want host:port", address)
 		}
 	}
 	if r.index < 0 {

@@ -125,7 +125,7 @@ func workerCommand() *cobra.Command {
 			serversFlag(r, f)
 			dataFlag(r, f)
 			patienceFlag(r, f)
-			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` in which it notes which records it reads for each lease, to be compared with the ledger; default: none is kept")
+			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` for a record of each lease's input, to compare with the ledger; default: none is kept")
 		}, work)
 }
 
@@ -264,8 +264,8 @@ func (r *role) hold(ctx context.Context, o *worker.Options) (end func(), err err
 	}, nil
 }
 
-// leave is the error with which a process ends that was told how to; nil when
-// the run is finished.
+// leave returns the error that a process ends with after a Leave; nil when the
+// run is finished.
 func leave(how wire.Leave) error {
 	if how.End == spec.EndFinished {
 		return nil

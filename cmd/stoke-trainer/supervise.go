@@ -41,8 +41,8 @@ func superviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "supervise --run DIR",
 		Short: "Own a run: start its roles after \"go\" on standard input, restart and reap them",
-		Long: "Own a run on this machine: start its roles after \"go\" on standard input, restart those that end, and reap them\n" +
-			"all before the final status is written.\n\n" + ends(),
+		Long: "Own a run on this machine: start its roles after \"go\" on standard input, restart roles that end, and reap\n" +
+			"them all before the final status is written.\n\n" + ends(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := folder(at)

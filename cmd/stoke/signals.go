@@ -45,7 +45,7 @@ const (
 	firstSignal = "\nInterrupt received.\n" +
 		"Stoke finishes the steps that are under way, writes the state and exits; please wait.\n" +
 		"A second interrupt stops those steps at once.\n\n"
-	secondSignal = "\nSecond interrupt: stopping what is under way. What was done stays recorded.\n\n"
+	secondSignal = "\nSecond interrupt: stopping what is under way. Completed changes stay recorded.\n\n"
 )
 
 var errInterrupted = errors.New("interrupted twice")

@@ -30,7 +30,7 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 	p.table("Failed", red, by.failed, failedRow)
 	p.skipped(by)
 	p.table("Not started because of the interrupt", yellow, by.interrupted, addressRow)
-	p.paragraph("What is done is recorded. Run \"" + command + "\" again: it resumes where this one stopped.")
+	p.paragraph("Completed changes are recorded. Run \"" + command + "\" again: it resumes where this one stopped.")
 }
 
 // Round prints how one round of an apply ended that needs several: more says
@@ -42,7 +42,7 @@ func (p *Printer) Round(n int, r *run.Report, more bool) {
 		return
 	}
 	p.print("\n", p.in(bold+yellow, "Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal)), "\n\n")
-	p.paragraph("What is done is recorded. Run \"stoke apply\" again to continue.")
+	p.paragraph("Completed changes are recorded. Run \"stoke apply\" again to continue.")
 }
 
 // Left tells of a saved plan that is applied what it has left for later.

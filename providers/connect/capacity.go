@@ -82,7 +82,7 @@ func CapacityAttribute(description string) schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{Computed: true, Description: description, Attributes: map[string]schema.Attribute{
 		"groups": schema.ListNestedAttribute{Computed: true, Description: "Nodes that are alike.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name":                    text("What the nodes are called."),
+			"name":                    text("Name of the nodes."),
 			"min":                     number("Least number of nodes."),
 			"max":                     number("Largest number of nodes."),
 			"cpu_milli":               number("Processors that pods may have of one node, in thousandths."),

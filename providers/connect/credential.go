@@ -33,7 +33,7 @@ func (m credentialModel) read(diags *diag.Diagnostics, at path.Path, passphrase 
 		case a.v.IsUnknown():
 			l.unknown = append(l.unknown, a.name)
 		case !a.v.IsNull() && a.v.ValueString() == "":
-			diags.AddAttributeError(at.AtName(a.name), "Empty value", "Leave "+a.name+" out, or set it to null, where there is none.")
+			diags.AddAttributeError(at.AtName(a.name), "Empty value", "Leave "+a.name+" out, or set it to null, if the machine needs none.")
 		default:
 			*a.to = a.v.ValueString()
 		}

@@ -54,7 +54,7 @@ func diskSchema(context.Context) schema.Schema {
 			"name":          requiredName("Its name.", 63),
 			"location":      serversFixed("A zone, or a region for a disk with two copies. Default: zone or region of the provider."),
 			"replica_zones": serversSetFixed("The two zones of a regional disk."),
-			"type":          named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."), samePart),
+			"type":          named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: pd-standard."), samePart),
 			"size_gb":       serversNumber("Size in GiB. A larger one grows the disk in place; a smaller one is refused."),
 			"access_mode": servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, " +
 				"for many nodes that read one set of data."),
@@ -62,7 +62,7 @@ func diskSchema(context.Context) schema.Schema {
 			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
 			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
 			"labels":                  optionalLabels("Labels. Google's own are left alone."),
-			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. What was applied last counts. Default: false."},
+			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. The last applied value counts. Default: false."},
 			"allow_data_loss": dataLoss("Whether a plan may recreate the disk without such a snapshot, which " +
 				"loses its data. Without it such a plan is refused; -replace asks for one, too."),
 		},

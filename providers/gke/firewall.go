@@ -60,12 +60,12 @@ func firewallSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"name":          requiredName("Its name.", 63),
 			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
-			"description":   servers("What it is for."),
+			"description":   servers("Its purpose, for readers."),
 			"source_ranges": sources,
 			"source_tags": tagSet("Network tags of source machines, in addition to source_ranges: one of the two has " +
 				"to match."),
 			"target_tags": tagSet("Network tags of the machines that it is for. Default: all of the network."),
-			"priority":    serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
+			"priority":    serversNumber("0 to 65535; lower ones count first. Default: 1000."),
 			"disabled":    serversFlag("Whether it is without effect."),
 			"log":         serversFlag("Whether connections are logged, which bills."),
 
@@ -74,7 +74,7 @@ func firewallSchema(context.Context) schema.Schema {
 			"target_service_accounts": optionalSet("Service accounts of the machines that it is for. Not together with tags."),
 			"destination_ranges":      optionalSet("Ranges of the addresses that are called. Default: all."),
 		},
-		Blocks: map[string]schema.Block{"allow": rules("What is let in."), "deny": rules("What is kept out.")},
+		Blocks: map[string]schema.Block{"allow": rules("Allowed traffic."), "deny": rules("Denied traffic.")},
 	}
 }
 

@@ -152,7 +152,7 @@ func poolSchema(context.Context) schema.Schema {
 			"max_surge":          serversNumber("Nodes that an upgrade may have too many."),
 			"max_unavailable":    serversNumber("Nodes that an upgrade may lack."),
 			"max_pods_per_node":  serversNumberFixed("Largest number of pods on one node."),
-			"pod_range":          serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's."),
+			"pod_range":          serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's pod range."),
 			"workload_metadata": servers("GKE_METADATA, so that pods act as their own service " +
 				"accounts, or GCE_METADATA."),
 			"spot": steppedFlag("Whether the machines are cheap, and Google may take " +

@@ -52,9 +52,9 @@ func snapshotSchema(context.Context) schema.Schema {
 			"name": requiredName("Its name.", 63),
 			"disk": named(schema.StringAttribute{Required: true, Description: "The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. " +
 				"Data that is written while a snapshot is taken may or may not be in it."}, samePart),
-			"type":              serversFixed("STANDARD, or ARCHIVE, which costs less to keep and more to restore. Default: Google's, STANDARD."),
+			"type":              serversFixed("STANDARD, or ARCHIVE, which costs less to keep and more to restore. Default: STANDARD."),
 			"storage_locations": serversSetFixed("Where it is stored: one region, such as us-central1, or one multi-region, such as us. Default: Google's choice, near the disk."),
-			"description":       serversFixed("What it is of."),
+			"description":       serversFixed("Its content, for readers."),
 			"labels":            optionalLabels("Labels. Google's own are left alone."),
 			"disk_size_gb":      schema.Int64Attribute{Computed: true, Description: "Size of the disk in GiB; a disk that begins as this snapshot has at least as much.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
 			"created":           computed("When it was taken."),

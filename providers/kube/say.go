@@ -208,7 +208,7 @@ func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, 
 		}
 	}
 	if n.Path = to; !providers.CallFrom(ctx).AddNote(n) {
-		resp.Diagnostics.AddAttributeWarning(at, "What this change does", n.Text+".")
+		resp.Diagnostics.AddAttributeWarning(at, "Effect of this change", n.Text+".")
 	}
 }
 

@@ -62,7 +62,7 @@ var (
 			a["value"] = schema.Int64Attribute{Required: true, Description: "The priority: pods of a higher one come first. At most 1000000000.", PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()}}
 			a["preemption_policy"] = schema.StringAttribute{Optional: true, Description: "Never, or PreemptLowerPriority, which is the default.", PlanModifiers: replacedFrom("PreemptLowerPriority")}
 			a["global_default"] = schema.BoolAttribute{Optional: true, Description: "Whether pods that name no class have it. Default: false."}
-			a["description"] = schema.StringAttribute{Optional: true, Description: "What it is for."}
+			a["description"] = schema.StringAttribute{Optional: true, Description: "Its purpose, for readers."}
 			return a
 		},
 		render: renderPriorityClass,
@@ -256,7 +256,7 @@ func renderPriorityClass(ctx context.Context, config tfsdk.Config) ([]*unstructu
 	return body(ctx, config, "scheduling.k8s.io/v1", "PriorityClass", false, func(r *reader, o map[string]any) {
 		o["value"] = r.number("value")
 		if v := o["value"].(int64); v > 1_000_000_000 || v < -2_147_483_648 {
-			r.diags.AddAttributeError(path.Root("value"), "Priority out of range", "Give a number from -2147483648 to 1000000000; higher ones are the system's.")
+			r.diags.AddAttributeError(path.Root("value"), "Priority out of range", "Give a number from -2147483648 to 1000000000; higher numbers are reserved for the system.")
 		}
 		if p := r.text("preemption_policy"); p != "" {
 			if p != "Never" && p != "PreemptLowerPriority" {

@@ -65,13 +65,13 @@ const oneShape = "apiVersion: NS.example.com/v1\nkind: Shape\nmetadata: {name: a
 func TestUnknownCluster(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct{ text, detail string }{
-		"unknown field":      {strings.Replace(replicated, "replicas", "replcas", 1), "Deployment NS/web (yaml, document 1 (line 1)): spec.replcas is no field: did you mean replicas? (by Kubernetes v1.37"},
-		"another document":   {configMap1("a", "1") + "---\n" + strings.Replace(replicated, "image", "imag", 1), "(yaml, document 2 (line 6)): spec.template.spec.containers[0].imag is no field: did you mean image?"},
+		"unknown field":      {strings.Replace(replicated, "replicas", "replcas", 1), "Deployment NS/web (yaml, document 1 (line 1)): spec.replcas is not a field: did you mean replicas? (by Kubernetes v1.37"},
+		"another document":   {configMap1("a", "1") + "---\n" + strings.Replace(replicated, "image", "imag", 1), "(yaml, document 2 (line 6)): spec.template.spec.containers[0].imag is not a field: did you mean image?"},
 		"type":               {strings.Replace(replicated, "replicas: 2", "replicas: two", 1), "spec.replicas is a text, and has to be a whole number"},
 		"required":           {strings.Replace(replicated, "selector: {matchLabels: {app: web}}", "paused: false", 1), "spec.selector lacks, and has to be there"},
-		"custom":             {shape + oneShape + "{sides: 2, colour: red}", "Shape NS/a (yaml, document 2 (line 18)): spec.colour is no field: did you mean color?; spec.sides is too small: it has to be at least 3 (by its CRD)"},
-		"several":            {strings.NewReplacer("replicas: 2", "replicas: two", "image", "imag").Replace(replicated), "; spec.template.spec.containers[0].imag is no field"},
-		"namespaced by name": {"{apiVersion: v1, kind: Namespace, metadata: {name: a}, spec: {finalizer: [a]}}", "Namespace NS/a (yaml, document 1 (line 1)): spec.finalizer is no field: did you mean finalizers?"},
+		"custom":             {shape + oneShape + "{sides: 2, colour: red}", "Shape NS/a (yaml, document 2 (line 18)): spec.colour is not a field: did you mean color?; spec.sides is too small: it has to be at least 3 (by its CRD)"},
+		"several":            {strings.NewReplacer("replicas: 2", "replicas: two", "image", "imag").Replace(replicated), "; spec.template.spec.containers[0].imag is not a field"},
+		"namespaced by name": {"{apiVersion: v1, kind: Namespace, metadata: {name: a}, spec: {finalizer: [a]}}", "Namespace NS/a (yaml, document 1 (line 1)): spec.finalizer is not a field: did you mean finalizers?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pl := w.plan(thing{}, w.later(c.text))
@@ -171,7 +171,7 @@ func TestSecretsAreNotQuoted(t *testing.T) {
 	w := newWorld(t)
 	dir := w.folder(map[string]string{"a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {key: Y2FuYXJ5}\ntyp: canary\nimmutable: canary\n"})
 	pl := w.plan(thing{}, w.conf("kube_manifest", map[string]cty.Value{"path": cty.StringVal(dir), "cluster": cty.UnknownVal(connect.Type)}))
-	says(t, pl.said(), badObject, "immutable is a text, and has to be true or false; typ is no field: did you mean type?")
+	says(t, pl.said(), badObject, "immutable is a text, and has to be true or false; typ is not a field: did you mean type?")
 	for _, d := range pl.said() {
 		if strings.Contains(d.Detail, "canary") || strings.Contains(d.Detail, "Y2FuYXJ5") {
 			t.Error(d.Detail)

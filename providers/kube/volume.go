@@ -48,7 +48,7 @@ var volumeClaim = kind{
 			Description: "Its users at a time: ReadWriteOnce (the pods of one node), ReadWriteOncePod, ReadWriteMany, " +
 				"ReadOnlyMany. Default: ReadWriteOnce, of NFS ReadWriteMany.",
 		}
-		a["storage_class"] = schema.StringAttribute{Optional: true, Description: "Class that makes the volume. Default: the cluster's.", PlanModifiers: replace}
+		a["storage_class"] = schema.StringAttribute{Optional: true, Description: "Class that makes the volume. Default: the cluster's default class.", PlanModifiers: replace}
 		a["volume_name"] = schema.StringAttribute{
 			Optional: true, PlanModifiers: replace,
 			Description: "An existing volume, such as a leftover of an earlier claim. Its data stay.",

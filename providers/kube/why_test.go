@@ -52,9 +52,9 @@ func TestRefusalsNameTheirPlace(t *testing.T) {
 	w := newWorld(t)
 	says(t, w.plan(thing{}, w.yaml(configMap1("a", "1")+"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 99999}]}\n")).said(), "refuses the object", "It is declared in yaml, document 2")
 	says(t, w.plan(thing{}, w.yaml("apiVersion: apps/v1\nkind: Deploymnt\nmetadata: {name: a}\n")).said(), "Unknown kind", "Did you mean apps/Deployment?")
-	says(t, w.plan(thing{}, w.yaml(strings.Replace(replicated, "replicas", "replcas", 1))).said(), "refuses the object", "That is: spec.replcas is no field: did you mean replicas?")
+	says(t, w.plan(thing{}, w.yaml(strings.Replace(replicated, "replicas", "replcas", 1))).said(), "refuses the object", "That is: spec.replcas is not a field: did you mean replicas?")
 	crd := w.make(thing{}, w.yaml(shape))
-	says(t, w.plan(thing{}, w.yaml(oneShape+"{sides: 3, colour: red}")).said(), "refuses the object", "That is: spec.colour is no field: did you mean color?")
+	says(t, w.plan(thing{}, w.yaml(oneShape+"{sides: 3, colour: red}")).said(), "refuses the object", "That is: spec.colour is not a field: did you mean color?")
 	w.destroy(crd)
 	for _, a := range w.cluster.Audit(t, "") {
 		if strings.HasPrefix(a.Agent, "stoke") {

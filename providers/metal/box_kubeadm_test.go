@@ -68,7 +68,7 @@ func (b *box) kubeadm(what string, args []string, in []byte) (hosttest.Answer, b
 	case "take this machine out of its cluster (kubeadm reset)":
 		b.reset()
 		return ok()
-	case "have the API server's certificate made anew":
+	case "remove the API server's certificate, so that kubeadm makes a new one":
 		delete(b.Files, "/etc/kubernetes/pki/apiserver.crt")
 		delete(b.Files, "/etc/kubernetes/pki/apiserver.key")
 		return ok()

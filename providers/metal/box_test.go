@@ -256,7 +256,7 @@ func (b *box) kubelet(what string, args []string, in []byte) (hosttest.Answer, b
 	case "systemctl daemon-reload":
 	case "start the kubelet, now and after a reboot":
 		b.enabled, b.active = true, true
-	case "the kubelet does not start at boot any more":
+	case "disable the kubelet at boot":
 		b.enabled, b.active = false, false
 	case "restart the kubelet":
 		b.enabled, b.active, b.due = true, true, false

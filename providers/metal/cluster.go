@@ -152,7 +152,7 @@ func clusterResults() map[string]schema.Attribute {
 		"id":                 schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Identifies this owner in the record on the machine."},
 		"kubernetes_version": schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: `The release that is installed, such as "1.36.3".`},
 		"access":             connect.Result("How to reach the cluster, for kube and train: over SSH, with a certificate of one hour that the control plane signs. Nothing in it is secret."),
-		"join": schema.SingleNestedAttribute{Computed: true, Description: "The values with which metal_node joins the " +
+		"join": schema.SingleNestedAttribute{Computed: true, Description: "The values that metal_node needs to join the " +
 			"cluster. It contains no token: each join makes its own.", Attributes: map[string]schema.Attribute{
 			"endpoint":        schema.StringAttribute{Computed: true, Description: "The API server, as HOST:PORT."},
 			"ca_hash":         schema.StringAttribute{Computed: true, Description: "Hash of the cluster's authority: no other API server is believed."},

@@ -124,7 +124,7 @@ func TestClusterFinish(t *testing.T) {
 		{"certificates were being made", true, kubeadm.Facts{}, slices.Concat([]string{halves}, before, after)},
 		{"etcd has data", true, kubeadm.Facts{Etcd: true}, slices.Concat(before, after)},
 		{"a name was declared since", true, kubeadm.Facts{Etcd: true, Certificates: map[string]kubeadm.Certificate{apiServerCertificate: {}}},
-			slices.Concat([]string{"have the API server's certificate made anew", "certs apiserver"}, before, after)},
+			slices.Concat([]string{"remove the API server's certificate, so that kubeadm makes a new one", "certs apiserver"}, before, after)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHead()
@@ -156,7 +156,7 @@ func TestClusterChanged(t *testing.T) {
 		want                []string
 	}{
 		{"an argument", factArgument + "v", "", []string{"control-plane apiserver", "upload-config kubeadm"}},
-		{"a name", factName + "a", "", []string{"have the API server's certificate made anew", "certs apiserver", "upload-config kubeadm"}},
+		{"a name", factName + "a", "", []string{"remove the API server's certificate, so that kubeadm makes a new one", "certs apiserver", "upload-config kubeadm"}},
 		{"the kubelet's configuration", factKubelet, "", []string{"upload-config kubelet", "fetch", "restart the kubelet", "upload-config kubeadm"}},
 		{"the kubelet's configuration with patches", factKubelet, "/p", []string{"upload-config kubelet", "fetch --patches=/p", "restart the kubelet", "upload-config kubeadm"}},
 		{"the ConfigMap of kubelets", factUploaded + kubeadm.KubeletMap, "", []string{"upload-config kubeadm", "upload-config kubelet"}},

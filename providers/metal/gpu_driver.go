@@ -114,7 +114,7 @@ func gpuDriverSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"address":    schema.StringAttribute{Computed: true, Description: "Address on the PCI bus."},
 					"device":     schema.StringAttribute{Computed: true, Description: "Vendor and device on the PCI bus, such as 10de:2330."},
-					"name":       schema.StringAttribute{Computed: true, Description: "What the driver calls it."},
+					"name":       schema.StringAttribute{Computed: true, Description: "Its name in the driver."},
 					"uuid":       schema.StringAttribute{Computed: true, Description: "Its unique name, once the driver knows it."},
 					"memory_mib": schema.Int64Attribute{Computed: true, Description: "Memory in MiB."},
 				},

@@ -95,7 +95,7 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 			}},
 		},
 		"containerd_state": schema.SingleNestedAttribute{
-			Computed: true, Description: "What follows for containerd.",
+			Computed: true, Description: "The settings of containerd that follow from the GPUs.",
 			Attributes: map[string]schema.Attribute{
 				"version": computed("Its version."),
 				"service": computed("How its service is."),

@@ -267,7 +267,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 	})
 	if err != nil && (lost(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) {
 		summary, detail := unreachable(way.Address, err)
-		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
+		resp.Diagnostics.AddError(summary, detail+" Destroying restores the values that stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
 		return
 	}
 	k.refuse(ctx, &resp.Diagnostics, path.Empty(), way, err, k.what+" is not restored")

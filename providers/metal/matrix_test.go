@@ -186,7 +186,7 @@ func (x *matrix) ahead(want *hostModel) []host.Change {
 	}
 	changes = append(changes, undone(x.Context(), x.s, x.m, x.rec, want, &diags)...)
 	for _, d := range diags {
-		if d.Summary() != "What this change does" { // a note, where no engine takes it
+		if d.Summary() != "Effect of this change" { // a note, where no engine takes it
 			x.Fatal(diags)
 		}
 	}

@@ -69,7 +69,7 @@ func nodeSchema() schema.Schema {
 				Required: true, Description: "The cluster: the join of a metal_cluster.", Attributes: joinArgument(),
 			},
 			"node_name": schema.StringAttribute{
-				Optional: true, Description: "What the node is called; the machine's host name, as it was when it joined, when left out. Another name makes it leave the cluster and join again.",
+				Optional: true, Description: "Name of the node. Default: the machine's host name at the time of its join. Another name makes it leave the cluster and join again.",
 			},
 			"private_address": schema.StringAttribute{
 				Optional: true, Description: "Address that the kubelet gives for the node: the node_address of the metal_host. " +
@@ -94,8 +94,8 @@ func nodeSchema() schema.Schema {
 			"ignore_preflight_errors": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Description: "Checks of kubeadm join that may fail, by name, such as SystemVerification. There is no all.",
 			},
-			"verify": schema.BoolAttribute{Optional: true, Description: "Have a pod open every GPU, and one that " +
-				"requested none see none. Where no other pod has a GPU there, systemd is reloaded, too: running containers " +
+			"verify": schema.BoolAttribute{Optional: true, Description: "Check that one pod can open every GPU, and that a pod that " +
+				"requested none sees none. Where no other pod has a GPU there, systemd is reloaded, too: running containers " +
 				"may lose their GPUs by that."},
 			"verify_image": schema.StringAttribute{Optional: true, Description: "Image of those pods, in place of " + member.ProbeImage + ". It has to have sh and sleep."},
 			"out_of_service": schema.BoolAttribute{Optional: true, Description: "Confirms that the machine is off: its " +
@@ -105,7 +105,7 @@ func nodeSchema() schema.Schema {
 				Computed: true, ElementType: types.StringType,
 				Description: "Facts that are not as declared and have no attribute of their own, such as a kubelet that was stopped: what they are. Applying empties it.",
 			},
-			"name":     schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "What the node is called."},
+			"name":     schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Name of the node."},
 			"capacity": connect.CapacityAttribute("Resources of the node for pods."),
 		},
 		Blocks: map[string]schema.Block{

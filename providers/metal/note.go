@@ -25,7 +25,7 @@ func note(ctx context.Context, diags *diag.Diagnostics, kind providers.NoteKind,
 		}
 	}
 	if !providers.CallFrom(ctx).AddNote(providers.Note{Path: to, Kind: kind, Text: text}) {
-		diags.AddWarning("What this change does", text+".")
+		diags.AddWarning("Effect of this change", text+".")
 	}
 }
 

@@ -225,7 +225,7 @@ func TestLeft(t *testing.T) {
 	if done := o.apply(ctx, made.State, made.Private, o.given(map[string]cty.Value{})); done.Diagnostics.HasErrors() {
 		t.Fatal(done.Diagnostics)
 	}
-	if want := "no longer declared, and left: swap: /swap cannot be switched on any more"; !slices.Contains(said, want) {
+	if want := "no longer declared, and left: swap: /swap can no longer be switched on"; !slices.Contains(said, want) {
 		t.Errorf("%q is not among %q", want, said)
 	}
 }

@@ -54,7 +54,7 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 		Description: "A dataset, checked and stored in the format that training reads. Equal records are stored once.",
 		Attributes: map[string]schema.Attribute{
 			"id":   computed("Identifies this owner of the stored records."),
-			"name": schema.StringAttribute{Optional: true, Description: "What people call it."},
+			"name": schema.StringAttribute{Optional: true, Description: "Its name, for readers."},
 			"format": schema.StringAttribute{
 				Required: true,
 				Description: "Where records come from: images (PNG and JPEG, a folder for each class), cifar (CIFAR-10's and CIFAR-100's binary files), " +
@@ -79,7 +79,7 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 				Description: "Seed of synthetic-digits, of the order of images, and of how a CSV file without a test file is split. " +
 					"Default: 0.",
 			},
-			"datasets_dir":  computed("Folder in which the prepared dataset lies in one of its own."),
+			"datasets_dir":  computed("Parent folder of the prepared dataset's own folder."),
 			"uri":           computed("Where the prepared dataset is: an experiment's `dataset`."),
 			"hash":          computed("Identifies the records: equal hashes, equal data. A change means a new dataset."),
 			"train_records": count("Training records."),

@@ -92,7 +92,7 @@ func (r *datasetResource) obtain(ctx context.Context, id, operation, hash string
 	})
 	switch {
 	case errors.Is(err, errChanged):
-		return manifest{}, diag.NewAttributeErrorDiagnostic(path.Root("path"), "Dataset changed since the plan", "The files were written to meanwhile. Plan again.")
+		return manifest{}, diag.NewAttributeErrorDiagnostic(path.Root("path"), "Dataset changed since the plan", "The files have changed since the plan. Plan again.")
 	case errors.Is(err, context.DeadlineExceeded):
 		return manifest{}, diag.NewErrorDiagnostic("Preparing the dataset took too long", "It was given up after timeouts.create; nothing is left of it.")
 	case errors.Is(err, context.Canceled):

@@ -161,8 +161,8 @@ var restOn = sync.OnceValue(func() map[string][]string {
 	}
 })
 
-// check says what is wrong with what is known. While the dataset is only a
-// name nothing is said about it.
+// check validates the known values. While only the dataset's name is known, it
+// reports nothing about the dataset.
 func (d *draft) check() diag.Diagnostics {
 	var diags diag.Diagnostics
 	problems := d.spec.Validate()

@@ -66,17 +66,17 @@ func TestWhatAChangeCostsARunThatEndedEarly(t *testing.T) {
 		note    string
 		loss    string
 	}{
-		{how: "lost", change: nil, note: "resume: nobody runs it any more"},
-		{how: "lost", change: values{"worker.replicas": num(4)}, note: "resume: goes on from its checkpoint with the new value"},
-		{how: "lost", change: values{"parameter_server.replicas": num(2)}, note: "resume: goes on from its checkpoint with the new value"},
-		{how: "lost", change: values{"hyperparameters.seed": num(2)}, replace: "hyperparameters", note: "new run: what was trained", loss: lossOfCheckpoint},
+		{how: "lost", change: nil, note: "resume: no process runs it"},
+		{how: "lost", change: values{"worker.replicas": num(4)}, note: "resume: continues from its checkpoint with the new value"},
+		{how: "lost", change: values{"parameter_server.replicas": num(2)}, note: "resume: continues from its checkpoint with the new value"},
+		{how: "lost", change: values{"hyperparameters.seed": num(2)}, replace: "hyperparameters", note: "new run: this changes the result", loss: lossOfCheckpoint},
 		{how: "lost without a checkpoint", change: nil, replace: "status", note: "new run: the last one did not reach its end"},
 		{how: "unusable checkpoints, found by test", change: nil, replace: "status", note: "new run: none of its checkpoints can be used", loss: lossOfCheckpoint},
-		{how: "unusable checkpoints, found by 0.0.1", change: nil, note: "resume: nobody runs it any more"},
+		{how: "unusable checkpoints, found by 0.0.1", change: nil, note: "resume: no process runs it"},
 		{how: "deadline", change: nil, note: "resume: it has run for 100h0m0s, which is all of its deadline"},
-		{how: "deadline", change: values{"deadline": later}, note: "resume: nobody runs it any more"},
-		{how: "deadline", change: values{"deadline": cty.NullVal(cty.String)}, note: "resume: nobody runs it any more"},
-		{how: "deadline", change: values{"hyperparameters.epochs": num(9)}, replace: "hyperparameters", note: "new run: what was trained", loss: lossOfCheckpoint},
+		{how: "deadline", change: values{"deadline": later}, note: "resume: no process runs it"},
+		{how: "deadline", change: values{"deadline": cty.NullVal(cty.String)}, note: "resume: no process runs it"},
+		{how: "deadline", change: values{"hyperparameters.epochs": num(9)}, replace: "hyperparameters", note: "new run: this changes the result", loss: lossOfCheckpoint},
 		{how: "failed", change: nil, replace: "status", note: "new run: the last one failed", loss: lossOfCheckpoint},
 		{how: "failed", change: values{"worker.replicas": num(4)}, replace: "status", note: "new run: the last one failed", loss: lossOfCheckpoint},
 	}

@@ -104,7 +104,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 			}),
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,
-				CreateDescription: "How long apply waits for the run to end, e.g. \"2h\". The run itself goes on; see deadline. Default: no limit.",
+				CreateDescription: "How long apply waits for the run to end, e.g. \"2h\". The run itself continues; see deadline. Default: no limit.",
 				UpdateDescription: "How long apply waits for a run that it attached to. Default: no limit.",
 				DeleteDescription: "How long stopping may take before it is forced. Default: 1m and stop_grace; on a cluster 3m.",
 			}),
@@ -119,7 +119,7 @@ const (
 
 func experimentAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name":    text("What people call the run. Default: the model's name, or \"program\"."),
+		"name":    text("Name of the run, for readers. Default: the model's name, or \"program\"."),
 		"cluster": connect.Argument("Connection to the cluster to run on. Left out: this machine."),
 		"model": option("Built-in model: softmax, linear, mlp, mnist-cnn, cifar-cnn, resnet20, resnet18 or transformer. " +
 			"Exactly one of model, model_graph, model_file and program is given."),
@@ -136,9 +136,9 @@ func experimentAttributes() map[string]schema.Attribute {
 		"deterministic": schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
 		"compute_type": option("Type of products and convolutions: f32, tf32 (f32 with 10 bits of mantissa) or bf16. " +
 			"Parameters are always f32. Only GPUs have tf32 and bf16. Default: tf32 on GPUs; f32 on the CPU and with deterministic."),
-		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
+		"batch_per":             text("Meaning of batch_size: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
 		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
-		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run with at least min_replicas workers, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},
+		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run with at least min_replicas workers, e.g. \"2h\"; then it is stopped, and a later deadline resumes it. Default: no limit."},
 		"wait":                  schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether apply waits for the run to end. Default: true."},
 		"assume_nodes": schema.BoolAttribute{
 			Optional: true,
@@ -147,7 +147,7 @@ func experimentAttributes() map[string]schema.Attribute {
 		},
 		"hyperparameters": schema.SingleNestedAttribute{
 			Optional: true, Computed: true,
-			Description: "What the result depends on: a change of any of them is a new run.",
+			Description: "Arguments that the result depends on: a change of any of them is a new run.",
 			Attributes:  hyperparameterAttributes(),
 		},
 		"id":     result("Names the run."),
@@ -156,7 +156,7 @@ func experimentAttributes() map[string]schema.Attribute {
 			Computed: true, ElementType: types.NumberType,
 			Description: "Newest evaluation (accuracy, loss, …) and samples_per_second, steps, epochs, elapsed_seconds, …; of a program its own metrics.",
 		},
-		"runs_dir":     result("Folder in which the run has its own."),
+		"runs_dir":     result("Parent folder of the run's own folder."),
 		"run_dir":      result("The run's folder; removed on destroy."),
 		"logs_dir":     result("Logs of every process."),
 		"metrics_file": result("Every update and evaluation, one JSON object per line."),

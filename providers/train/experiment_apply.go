@@ -87,7 +87,7 @@ func (r *experimentResource) launch(ctx context.Context, l launch.Launcher, d *d
 	left := new(launch.LeftError)
 	switch {
 	case errors.As(err, &left):
-		diags.AddError("Experiment could not be launched", fmt.Sprintf("%s. The next apply removes what is left and launches it anew; destroy removes it, too.", err))
+		diags.AddError("Experiment could not be launched", fmt.Sprintf("%s. The next apply removes the rest and launches it again; destroy removes it, too.", err))
 		plan.record(spec.Status{Phase: spec.Lost})
 	case err != nil:
 		diags.AddError("Experiment could not be launched", fmt.Sprintf("Nothing is running and nothing is left of it: %s.", err))
@@ -140,8 +140,8 @@ func (d *draft) checkDataset() (diags diag.Diagnostics) {
 	return d.checkRecords(is)
 }
 
-// attend follows the run as far as it is asked to, records how it stands in m,
-// and says what went wrong. fresh tells a run that was created by this call.
+// attend follows the run for as long as the configuration asks, records its
+// status in m, and reports failures. fresh: the run was created by this call.
 func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
 	at := func(is launch.State) string { return strings.TrimPrefix(step(is), "running, ") }
@@ -172,7 +172,7 @@ func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel
 		if fresh {
 			name = "create"
 		}
-		stands := fmt.Sprintf("It is still running after %s, at %s, and goes on", limit, at(is))
+		stands := fmt.Sprintf("It is still running after %s, at %s, and continues", limit, at(is))
 		if is.Phase == spec.Pending {
 			stands = fmt.Sprintf("It has not begun after %s and still waits, %s", limit, strings.TrimRight(step(is), "."))
 		}
@@ -188,13 +188,13 @@ func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel
 func (s *settings) otherTrainer(m *experimentModel, is launch.State) (diags diag.Diagnostics) {
 	if !m.Cluster.IsNull() && is.Version != "" && is.Version != undated && is.Version != s.version {
 		diags.AddAttributeWarning(path.Root("image"), "The image has another version of the trainer",
-			fmt.Sprintf("Its pods run stoke-trainer %s, and this is stoke %s. They may not understand each other in everything: build the image anew with train_image.", printable(is.Version), s.version))
+			fmt.Sprintf("Its pods run stoke-trainer %s, and this is stoke %s. They may not understand each other in everything: build the image again with train_image.", printable(is.Version), s.version))
 	}
 	return diags
 }
 
-// verdict says what is wrong with how the run stands; nothing where it ended
-// well or goes on.
+// verdict reports a failed, lost or stopped run; nothing for a run that
+// succeeded or is still running.
 func verdict(call *providers.Call, s launch.State, logs string) (diags diag.Diagnostics) {
 	switch s.Phase {
 	case spec.Failed:
@@ -221,13 +221,13 @@ func itIs(s launch.State) string {
 
 // goesOn says what the next apply does with a stopped run.
 func goesOn(s launch.State) string {
-	next := "The next apply goes on from its newest checkpoint."
+	next := "The next apply resumes it from its newest checkpoint."
 	if s.Program && s.Saved < 0 {
 		next = "The next apply starts the program again."
 	}
 	switch s.Cause {
 	case spec.CauseDeadline:
-		return "Raise deadline, or leave it out; the next apply then goes on from its newest checkpoint."
+		return "Raise deadline, or leave it out; the next apply then resumes it from its newest checkpoint."
 	case spec.CauseDisk:
 		return "Make room on the disk of " + s.Run + ". " + next
 	case spec.CauseTrainer:
@@ -251,7 +251,7 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// unreadable records a run of which nothing can be told.
+// unreadable records a run whose status could not be read.
 func unreadable(m *experimentModel, err error) (diags diag.Diagnostics) {
 	m.record(spec.Status{Phase: spec.Running})
 	diags.AddError("State of the experiment is unreadable", fmt.Sprintf("%s. It may still be running; destroy stops it.", err))
@@ -292,7 +292,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	run := r.settings.run(&plan) // what is planned says where resumed pods go
 	is, err := run.Spec(ctx, run.id)
 	if err != nil {
-		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: a run that nothing is left of is made anew.", err))
+		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: a run without remains is created again.", err))
 		return
 	}
 	if !prior.Cluster.IsNull() {
@@ -321,7 +321,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, plan, prior *experimentModel, renew bool) (diags diag.Diagnostics) {
 	if l, ok := run.Launcher.(launch.Releaser); ok {
 		if err := l.Release(ctx, run.id); err != nil {
-			diags.AddWarning("A lost node holds a place", fmt.Sprintf("%s. Its place is free once somebody who may deletes the Node, or the node is back.", err))
+			diags.AddWarning("A lost node holds a place", fmt.Sprintf("%s. Its place is free once its Node is deleted or answers again.", err))
 		}
 	}
 	s, err := run.Status(ctx, run.id)
@@ -331,7 +331,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	}
 	switch {
 	case launch.Idle(s.Phase) && !(remains{s}).resumable():
-		diags.AddError("The run cannot go on any more", fmt.Sprintf("%s What it had saved is gone since the plan was made. Plan again: the plan says what becomes of it.", sentence(cmp.Or(s.Broken, s.Message))))
+		diags.AddError("The run cannot continue", fmt.Sprintf("%s Its checkpoints were lost after the plan was made. Plan again: the plan shows the consequence.", sentence(cmp.Or(s.Broken, s.Message))))
 		return diags
 	case launch.Idle(s.Phase):
 		return append(diags, r.resume(ctx, run, d, s)...)
@@ -351,7 +351,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	case len(changes) == 0:
 		return diags
 	case spec.Costliest(changes) == spec.Resume && s.Fleeting:
-		diags.AddError("Stopping the run would lose what it has saved", fmt.Sprintf("%s It goes on as it was. Plan again: the plan says what becomes of it.", sentence(strings.Join(s.Warnings, ". "))))
+		diags.AddError("Stopping the run would lose its checkpoints", fmt.Sprintf("%s It continues unchanged. Plan again: the plan shows the consequence.", sentence(strings.Join(s.Warnings, ". "))))
 		return diags
 	case spec.Costliest(changes) == spec.Resume:
 		return append(diags, r.interrupt(ctx, run, d)...)
@@ -360,7 +360,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 		if s, err := run.Status(ctx, run.id); err == nil && s.Phase.Final() {
 			return diags // it ended meanwhile: there is nothing to change
 		}
-		diags.AddError("Running experiment did not take the change", fmt.Sprintf("%s. It goes on as it was; apply again.", err))
+		diags.AddError("Running experiment did not take the change", fmt.Sprintf("%s. It continues unchanged; apply again.", err))
 	}
 	return diags
 }
@@ -394,7 +394,7 @@ func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *
 	case err != nil:
 		diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
 	case launch.Idle(s.Phase) && s.Step > 0 && s.Saved < 0 && !d.spec.HasProgram():
-		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan says what becomes of it.%s",
+		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan shows the consequence.%s",
 			sentence(s.Message), thousands(s.Step), whereLogs(run.where().Logs)))
 	case launch.Idle(s.Phase):
 		if s.Saved < 0 && d.spec.HasProgram() {
@@ -421,7 +421,7 @@ func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *dra
 	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + run.id, Percent: -1})
 	if err := run.Resume(ctx, run.id, d.spec, d.code); err != nil {
-		diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. What it has saved is unharmed: apply again.", err))
+		diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. Its checkpoints are unharmed: apply again.", err))
 	}
 	return diags
 }

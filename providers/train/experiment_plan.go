@@ -47,8 +47,8 @@ func (r *experimentResource) ValidateConfig(ctx context.Context, req resource.Va
 	}
 }
 
-// ModifyPlan says what a change costs the run: the table in runtime/spec
-// decides, and how the run stands now.
+// ModifyPlan computes the cost of a change from the table in runtime/spec and
+// the current status of the run.
 func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if r.settings == nil {
 		return
@@ -60,8 +60,8 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	call := providers.CallFrom(ctx)
 	r.settings.asking.forget(call.Address)
 	var plan, prior experimentModel
-	// What is planned follows from the configuration alone: the proposed state
-	// would keep a value that somebody has taken out of it.
+	// The plan follows from the configuration only: the proposed state would
+	// keep a value that was removed from it.
 	resp.Diagnostics.Append(req.Config.Get(ctx, &plan)...)
 	exists := !req.State.Raw.IsNull()
 	if exists {
@@ -111,7 +111,8 @@ func renewPlanned(ctx context.Context, p privateGetter) bool {
 	return !diags.HasError() && string(said) == "true"
 }
 
-// planDestroy says what a destroy interrupts, and what it throws away.
+// planDestroy notes the running work that a destroy interrupts and the data
+// that it deletes.
 func (r *experimentResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var prior experimentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
@@ -123,7 +124,7 @@ func (r *experimentResource) planDestroy(ctx context.Context, req resource.Modif
 	}
 }
 
-// loss says what is thrown away with the recorded run.
+// loss describes the data that a removal of the recorded run deletes.
 func (s *settings) loss(ctx context.Context, m *experimentModel) string {
 	phase := spec.Phase(m.Status.ValueString())
 	if phase == spec.Succeeded {
@@ -341,10 +342,10 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	for _, c := range changes {
 		switch {
 		case idle:
-			p.noteChange(ctx, c, "resume: goes on from its checkpoint with the new value")
+			p.noteChange(ctx, c, "resume: continues from its checkpoint with the new value")
 		case c.Cost == spec.Resume:
 			resumes = true
-			p.noteChange(ctx, c, "resume: stops at a checkpoint and goes on with the new value")
+			p.noteChange(ctx, c, "resume: stops at a checkpoint and continues with the new value")
 		default:
 			p.noteChange(ctx, c, takenOn(c))
 		}
@@ -358,12 +359,13 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	}
 	switch {
 	case idle && left.overrun(p.draft.spec.Deadline):
-		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.Ran)))
+		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise it to continue", lasting(left.Ran)))
 	case idle:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.from())
 	case left.Renew != "":
 		p.renews = true
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+printable(left.Renew)+"; stops at a checkpoint and goes on")
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange,
+			"resume: "+printable(left.Renew)+"; stops at a checkpoint and continues")
 	case len(left.Held) > 0:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():
@@ -382,7 +384,7 @@ func idleness(left remains) string {
 	if left.Broken != "" {
 		return printable(left.Broken)
 	}
-	return "nobody runs it any more"
+	return "no process runs it"
 }
 
 // lasting words a number of seconds.
@@ -442,7 +444,7 @@ func (p *planning) newRun(ctx context.Context, changes []spec.Change) path.Paths
 			continue
 		}
 		where := pathOf(c.Field)
-		why := "new run: what was trained is no longer what is asked for"
+		why := "new run: this changes the result of the training"
 		switch c.Field {
 		case "dataset.hash":
 			if !p.draft.unknown[c.Field] {

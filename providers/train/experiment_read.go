@@ -44,12 +44,12 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		resp.State.RemoveResource(ctx)
 		return
 	case errors.Is(err, launch.ErrForeign):
-		resp.Diagnostics.AddWarning("Run cannot be looked at", fmt.Sprintf("%s. It is taken to be as it was.", err))
+		resp.Diagnostics.AddWarning("Run cannot be read", fmt.Sprintf("%s. The recorded values stay.", err))
 		return
 	case over || phase == spec.Failed:
 		return
 	case err != nil:
-		resp.Diagnostics.AddWarning("State of the experiment is unreadable", fmt.Sprintf("%s. It is taken to be as it was.", err))
+		resp.Diagnostics.AddWarning("State of the experiment is unreadable", fmt.Sprintf("%s. The recorded values stay.", err))
 		return
 	}
 	if !state.Cluster.IsNull() { // the supervisor of a run on this machine helps itself
@@ -64,7 +64,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		state.adopt(ctx, of)
 	}
 	if s.Hash != state.SpecHash.ValueString() {
-		resp.Diagnostics.AddWarning("Run is not the recorded one", fmt.Sprintf("%s holds a run of %s. It is taken to be as it was.", run.where().Run, printable(s.Hash)))
+		resp.Diagnostics.AddWarning("Run is not the recorded one", fmt.Sprintf("%s holds a run of %s. The recorded values stay.", run.where().Run, printable(s.Hash)))
 		return
 	}
 	if s.Phase == phase && state.Wait.ValueBool() && !s.Phase.Final() {
@@ -74,8 +74,8 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// troubles says for what reasons an unfinished run does not go on, or goes on
-// with less than it is to have.
+// troubles returns warnings for an unfinished run that cannot continue, or
+// continues with fewer roles than planned.
 func troubles(id string, s launch.State) (diags diag.Diagnostics) {
 	if s.Broken != "" {
 		diags.AddWarning("The experiment does not go on", fmt.Sprintf("%s: %s", id, sentence(s.Broken)))

@@ -189,7 +189,7 @@ func TestWhatAChangeCosts(t *testing.T) {
 		{name: "workers", change: values{"worker.replicas": num(4)}, note: "live: rescales the running experiment from 2 to 4 workers"},
 		{name: "evaluation", change: values{"evaluation.every_steps": num(50)}, note: "live"},
 		{name: "checkpoints", change: values{"checkpoint.every_seconds": num(7)}, note: "live"},
-		{name: "servers", change: values{"parameter_server.replicas": num(2)}, note: "resume: stops at a checkpoint and goes on"},
+		{name: "servers", change: values{"parameter_server.replicas": num(2)}, note: "resume: stops at a checkpoint and continues"},
 		{name: "unknown rate", change: values{"hyperparameters.learning_rate": cty.UnknownVal(cty.Number)}, replace: hyper("learning_rate"), note: "new run"},
 		{name: "unknown workers", change: values{"worker.replicas": cty.UnknownVal(cty.Number)}, note: "live"},
 	}

@@ -17,7 +17,7 @@ type ending int
 
 const (
 	ended    ending = iota // the run has reached its end, whichever
-	lost                   // nobody runs it any more
+	lost                   // no process runs it
 	detached               // we were asked to leave it
 	overdue                // we have waited long enough
 )
@@ -57,7 +57,7 @@ func follow(ctx context.Context, call *providers.Call, r trainingRun) (last laun
 	return last, detached, nil
 }
 
-// watcher tells what is new in one status after another.
+// watcher reports the differences between one status and the next.
 type watcher struct {
 	call *providers.Call
 	seen launch.State

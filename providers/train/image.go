@@ -61,13 +61,13 @@ func (r *imageResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 		attributes[name] = schema.StringAttribute{Computed: true, Description: text}
 	}
 	computed("id", "Identifies this resource; a tarball carries it.")
-	computed("base_digest", "What `base` pointed to when the image was built: sha256:…")
+	computed("base_digest", "Digest of `base` when the image was built: sha256:…")
 	computed("digest", "Digest of the image's manifest: sha256:…. Equal inputs, equal digest.")
-	computed("reference", "What pods name the image by: REGISTRY/REPOSITORY@sha256:… where it is pushed, else the name by which the tarball is loaded, localhost/NAME:DIGITS.")
-	computed("archive", "The tarball's path, known once it is there: whoever loads it, such as images of metal_host, names this and comes after it.")
+	computed("reference", "Name of the image for pods: REGISTRY/REPOSITORY@sha256:… of a pushed image, else the name that loading the tarball gives it, localhost/NAME:DIGITS.")
+	computed("archive", "The tarball's path, known once the file exists: a resource that loads it, such as images of metal_host, refers to this argument and is applied after it.")
 	attributes["size"] = schema.NumberAttribute{Computed: true, Description: "Bytes of the image in a registry, its base included."}
 	attributes["contents"] = schema.MapAttribute{Computed: true, ElementType: types.StringType,
-		Description: "What goes on top of the base: path in the image, or name of a wheel, and the SHA-256 of what lies there. A plan shows by it which files have changed."}
+		Description: "Files on top of the base: path in the image, or name of a wheel, and the file's SHA-256. A plan shows by it which files have changed."}
 	resp.Schema = schema.Schema{
 		Description: "A container image for training on a cluster, built without Docker: a base image or none, the trainer, files, and Python wheels.",
 		Attributes:  attributes,
@@ -94,24 +94,24 @@ func imageArguments() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"base":     text("Image to build on, by tag or by digest, such as python:3.12-slim. Default: none."),
-		"platform": preset(image.DefaultPlatform, "What the image is for: linux/amd64 or linux/arm64."),
-		"trainer":  text("Path of a stoke-trainer for `platform` that needs no libraries. Default: the provider's. It lies in the image at " + image.TrainerPath + "."),
+		"platform": preset(image.DefaultPlatform, "Platform of the image: linux/amd64 or linux/arm64."),
+		"trainer":  text("Path of a stoke-trainer for `platform` that needs no libraries. Default: trainer of the provider block. Its path in the image is " + image.TrainerPath + "."),
 		"gpu": schema.BoolAttribute{Optional: true, Description: "Whether workers with GPUs run in the image: " +
 			"stoke-trainer-gpu is then at " + image.GPUTrainerPath + ", and `base` needs glibc and libstdc++. Default: false."},
-		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: the provider's."),
+		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: gpu_trainer of the provider block."),
 		"gpu_files": text("With `gpu`: folder of XLA's plugin, CUDA's libraries, ptxas and libdevice.10.bc, " +
 			"which becomes " + image.GPUFolder + ". Default: none; the base or `wheels` have them."),
-		"files":             textMap("Path in the image, and the file or folder of this machine that goes there. Files belong to root and can be read by everybody; of their modes only whether they can be executed counts. Links may not lead out of their folder."),
+		"files":             textMap("Path in the image, and the file or folder of this machine to copy there. Files belong to root and every user can read them; of their modes only whether they can be executed counts. Links may not lead out of their folder."),
 		"wheels":            text("Folder of Python wheels (*.whl), as `pip download --only-binary=:all:` fills it. They are checked against their own hashes and unpacked."),
 		"python":            text("Python of the base image, such as 3.12; needed with `wheels`."),
 		"site_packages":     text("Where wheels are unpacked in the image. Default: /usr/local/lib/pythonVERSION/site-packages."),
-		"environment":       textMap("Environment variables, beside those of the base. Everybody who can pull the image reads them: no place for secrets."),
-		"working_dir":       text("Working directory. Default: the base's."),
+		"environment":       textMap("Environment variables, in addition to the base image's variables. Every user who can pull the image can read them: not a place for secrets."),
+		"working_dir":       text("Working directory. Default: the base image's directory."),
 		"entrypoint":        words("Program that is started, and its first arguments. Default: the trainer."),
 		"command":           words("Further arguments. Default: none."),
 		"user":              preset(image.DefaultUser, "Number of the user, UID or UID:GID. Root (0) does not pass the Pod Security level restricted."),
-		"labels":            textMap("Labels, beside those of the base."),
-		"push":              text("Where the image is pushed to: REGISTRY/REPOSITORY:TAG. Credentials come from Docker's configuration and its helpers, or Google's; they are not stored."),
+		"labels":            textMap("Labels, in addition to the base image's labels."),
+		"push":              text("Where the image is pushed to: REGISTRY/REPOSITORY:TAG. Credentials come from Docker's configuration and its helpers, or from Google's default credentials; they are not stored."),
 		"tarball":           text("Path of a file to write the image to, in its folder, which must be there. `docker load`, `podman load`, `ctr images import` and `kind load image-archive` read it."),
 		"delete_on_destroy": schema.BoolAttribute{Optional: true, Description: "Delete the pushed image from the registry, with all tags of its digest, when the resource is destroyed or pushes elsewhere. Default: false, it stays."},
 	}

@@ -166,7 +166,7 @@ func (m *imageModel) accept(b *image.Built) diag.Diagnostic {
 				name = at
 			}
 		}
-		return diag.NewAttributeErrorDiagnostic(path.Root("files"), "Files changed since the plan", fmt.Sprintf("What differs is %s. Plan again.", name))
+		return diag.NewAttributeErrorDiagnostic(path.Root("files"), "Files changed since the plan", fmt.Sprintf("%s differs. Plan again.", name))
 	}
 	m.describe(outcome{b.Digest, b.Size, b.Contents})
 	ref, err := m.reference(b.Digest)
@@ -177,8 +177,8 @@ func (m *imageModel) accept(b *image.Built) diag.Diagnostic {
 	return nil
 }
 
-// lacking says that the image is not everywhere where it is to be: the plan brings
-// back what is null.
+// lacking marks the image as incomplete, so that the plan restores each place
+// that is null.
 func (m *imageModel) lacking() { m.Reference, m.Archive = types.StringNull(), types.StringNull() }
 
 // push pushes the image unless the tag points to it.
@@ -219,7 +219,7 @@ func (s *settings) writeTarball(ctx context.Context, m *imageModel, b *image.Bui
 	case errors.Is(err, image.ErrForeign), err == nil && label.Owner != want.Owner:
 		return inTheWay(a)
 	case err != nil:
-		return diag.NewAttributeErrorDiagnostic(path.Root("tarball"), "Tarball cannot be looked at", err.Error()+".")
+		return diag.NewAttributeErrorDiagnostic(path.Root("tarball"), "Tarball cannot be read", err.Error()+".")
 	case label == want && a.Verify(ctx) == nil:
 		rec.Archive = stamp(a)
 		return nil
@@ -265,7 +265,7 @@ func (s *settings) leave(ctx context.Context, prior, now *imageModel) diag.Diagn
 		return nil
 	case errors.Is(err, image.ErrDenied):
 		return diag.NewAttributeErrorDiagnostic(path.Root("push"), "Registry refuses to delete the image", fmt.Sprintf(
-			"%s. Log in with `docker login %s` as somebody who may, or set delete_on_destroy = false and apply that first.", capital(err), tag.RegistryStr()))
+			"%s. Log in with `docker login %s` as a user with the right to delete, or set delete_on_destroy = false and apply that first.", capital(err), tag.RegistryStr()))
 	default:
 		return diag.NewAttributeErrorDiagnostic(path.Root("push"), "Image cannot be deleted", fmt.Sprintf(
 			"%s. Where the registry deletes no images, set delete_on_destroy = false and apply that first.", capital(err)))

@@ -92,7 +92,7 @@ func baseFailure(ref name.Reference, err error) diag.Diagnostic {
 	case errors.Is(err, image.ErrNotFound):
 		return diag.NewAttributeErrorDiagnostic(at, "Base image does not exist", fmt.Sprintf("%s. Check the repository and the tag.", capital(err)))
 	case errors.Is(err, image.ErrNoPlatform):
-		return diag.NewAttributeErrorDiagnostic(at, "Base image has no such platform", fmt.Sprintf("%s. Choose another base, or set platform to what it is for.", capital(err)))
+		return diag.NewAttributeErrorDiagnostic(at, "Base image has no such platform", fmt.Sprintf("%s. Choose another base, or set platform to the base's platform.", capital(err)))
 	case errors.Is(err, image.ErrUnreachable):
 		return diag.NewAttributeErrorDiagnostic(at, "Registry of the base cannot be reached", capital(err)+". Apply again when it can.")
 	}
@@ -112,7 +112,7 @@ func pushFailure(m *imageModel, err error) diag.Diagnostic {
 		return mistaken(at, "Image cannot be built", err)
 	case errors.Is(err, image.ErrDenied):
 		return diag.NewAttributeErrorDiagnostic(at, "Registry refuses the push", fmt.Sprintf(
-			"%s. Log in with `docker login %s`, or for Google's registries with `gcloud auth application-default login`, as somebody who may write there.", capital(err), registry))
+			"%s. Log in with `docker login %s`, or for Google's registries with `gcloud auth application-default login`, as a user with the right to write there.", capital(err), registry))
 	case errors.Is(err, image.ErrNotFound):
 		return diag.NewAttributeErrorDiagnostic(at, "Registry has no such repository", fmt.Sprintf("%s. Make it first, or check the name.", capital(err)))
 	case errors.Is(err, image.ErrUnreachable):

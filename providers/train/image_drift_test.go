@@ -78,7 +78,7 @@ func TestRegistryDrift(t *testing.T) {
 		b.restart()
 		diags := b.read(th)
 		noErrors(t, diags)
-		if len(diags) != 1 || diags[0].Summary != "Pushed image cannot be looked at" || !th.state.RawEquals(state) {
+		if len(diags) != 1 || diags[0].Summary != "Pushed image cannot be read" || !th.state.RawEquals(state) {
 			t.Errorf("%s: says %+v, state %s", name, diags, show(th.state))
 		}
 		if p := b.plan(th, config); !p.Planned.RawEquals(state) {

@@ -112,10 +112,10 @@ func (r *imageResource) planImageDestroy(ctx context.Context, req resource.Modif
 	}
 }
 
-// leaving says what becomes of a pushed image that is no longer declared.
+// leaving notes the effect on a pushed image that is no longer declared.
 func leaving(ctx context.Context, resp *resource.ModifyPlanResponse, prior *imageModel) {
 	if prior.Delete.ValueBool() {
-		note(ctx, resp, path.Root("push"), providers.NoteDisruption, fmt.Sprintf("deletes %s with all tags of its digest: nodes that do not have it cannot pull it any more", prior.Push.ValueString()))
+		note(ctx, resp, path.Root("push"), providers.NoteDisruption, fmt.Sprintf("deletes %s with all tags of its digest: nodes without it can no longer pull it", prior.Push.ValueString()))
 		return
 	}
 	note(ctx, resp, path.Root("push"), providers.NoteFact, fmt.Sprintf("%s stays in the registry; with delete_on_destroy = true, applied before, it would be deleted", prior.Push.ValueString()))
@@ -189,7 +189,7 @@ func (p *imagePlanning) base(ctx context.Context) (digest types.String, known bo
 		return types.StringValue(now), true
 	case !before.IsNull():
 		// What was built from it is ours: it is not a reason to build again.
-		p.resp.Diagnostics.AddAttributeWarning(path.Root("base"), "Base image cannot be looked at", fmt.Sprintf("%s. The plan goes on with what it was: %s.", capital(err), before.ValueString()))
+		p.resp.Diagnostics.AddAttributeWarning(path.Root("base"), "Base image cannot be read", fmt.Sprintf("%s. The plan uses its last known digest: %s.", capital(err), before.ValueString()))
 		return before, true
 	case errors.Is(err, image.ErrUnreachable):
 		note(ctx, p.resp, path.Root("base"), providers.NoteFact, fmt.Sprintf("the digest is known after apply: %s", err))
@@ -235,8 +235,8 @@ func (p *imagePlanning) contents(ctx context.Context, spec image.Spec, known boo
 		return
 	}
 	p.plan.describe(is)
-	// Only where nothing is to be done: an apply that fails keeps what the plan
-	// left here beside the state of before.
+	// Only if there is nothing to apply: a failed apply would leave this record
+	// next to the prior state.
 	if p.prior != nil && p.prior.Digest.Equal(p.plan.Digest) && p.prior.Contents.Equal(p.plan.Contents) {
 		p.record.Fingerprint = print
 		p.resp.Diagnostics.Append(writeImageRecord(ctx, p.resp.Private, p.record)...)
@@ -306,7 +306,7 @@ func (p *imagePlanning) tag(ctx context.Context) {
 	case err != nil:
 		note(ctx, p.resp, path.Root("push"), providers.NoteFact, fmt.Sprintf("the push is tried all the same: %s", err))
 	case now != p.plan.Digest.ValueString() && (p.prior == nil || now != p.prior.Digest.ValueString()):
-		note(ctx, p.resp, path.Root("push"), providers.NoteDisruption, fmt.Sprintf("takes the tag %s from %s, which somebody else pushed", tag, short(now)))
+		note(ctx, p.resp, path.Root("push"), providers.NoteDisruption, fmt.Sprintf("takes the tag %s from %s, which was pushed outside of stoke", tag, short(now)))
 	}
 }
 
@@ -322,11 +322,12 @@ func (p *imagePlanning) tarball(ctx context.Context) {
 	case errors.Is(err, fs.ErrNotExist):
 		p.resp.Diagnostics.Append(noFolder(a)...)
 	case err != nil && !errors.Is(err, image.ErrForeign):
-		p.resp.Diagnostics.AddAttributeError(path.Root("tarball"), "Tarball cannot be looked at", err.Error()+".")
+		p.resp.Diagnostics.AddAttributeError(path.Root("tarball"), "Tarball cannot be read", err.Error()+".")
 	case err != nil || p.prior != nil && label.Owner != p.prior.ID.ValueString():
 		p.resp.Diagnostics.Append(inTheWay(a))
 	case p.prior == nil:
-		// Of one that is replaced it goes before the new one comes.
+		// A tarball of the object that this one replaces is removed before this
+		// one is made.
 		note(ctx, p.resp, path.Root("tarball"), providers.NoteFact, fmt.Sprintf("%s was written by another train_image; while it is there, apply does not write over it", a))
 	}
 }

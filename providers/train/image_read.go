@@ -92,8 +92,8 @@ func (f *findings) add(what string, failed diag.Diagnostic) {
 	}
 }
 
-// findTarball says what is wrong with the tarball, and whether it is gone. One
-// that looks as it did is not read.
+// findTarball checks the tarball and reports whether it is missing. A file with
+// unchanged size and time is not read.
 func (m *imageModel) findTarball(ctx context.Context, rec *imageRecord) (what string, gone bool, failed diag.Diagnostic) {
 	at := path.Root("tarball")
 	a, err := archiveOf(m)
@@ -107,7 +107,7 @@ func (m *imageModel) findTarball(ctx context.Context, rec *imageRecord) (what st
 	case errors.Is(err, image.ErrForeign), err == nil && label.Owner != m.ID.ValueString():
 		return fmt.Sprintf("there is another file at %s", a), true, nil
 	case err != nil:
-		return "", false, diag.NewAttributeWarningDiagnostic(at, "Tarball cannot be looked at", capital(err)+". The state stays as it is.")
+		return "", false, diag.NewAttributeWarningDiagnostic(at, "Tarball cannot be read", capital(err)+". The state stays as it is.")
 	case label.Digest != m.Digest.ValueString():
 		return fmt.Sprintf("writes %s again, which holds another image", a), false, nil
 	}
@@ -118,13 +118,13 @@ func (m *imageModel) findTarball(ctx context.Context, rec *imageRecord) (what st
 	if err := a.Verify(ctx); errors.Is(err, image.ErrDamaged) {
 		return fmt.Sprintf("writes %s again, which is damaged", a), false, nil
 	} else if err != nil {
-		return "", false, diag.NewAttributeWarningDiagnostic(at, "Tarball cannot be looked at", capital(err)+". The state stays as it is.")
+		return "", false, diag.NewAttributeWarningDiagnostic(at, "Tarball cannot be read", capital(err)+". The state stays as it is.")
 	}
 	rec.Archive = now
 	return "", false, nil
 }
 
-// findPushed says what is wrong with the pushed image, and whether it is gone.
+// findPushed checks the pushed image and reports whether it is missing.
 func (s *settings) findPushed(ctx context.Context, m *imageModel) (what string, gone bool, failed diag.Diagnostic) {
 	ref, tag, err := m.digestRef()
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *settings) findPushed(ctx context.Context, m *imageModel) (what string, 
 	case errors.Is(err, image.ErrNotFound):
 		return fmt.Sprintf("pushes %s again, which is gone", ref), true, nil
 	case err != nil:
-		return "", false, diag.NewAttributeWarningDiagnostic(path.Root("push"), "Pushed image cannot be looked at",
+		return "", false, diag.NewAttributeWarningDiagnostic(path.Root("push"), "Pushed image cannot be read",
 			capital(err)+". The state stays as it is.")
 	case moved:
 		return fmt.Sprintf("takes the tag %s back from %s", tag, short(now)), false, nil
@@ -212,7 +212,7 @@ func (r *imageResource) settleImage(ctx context.Context, operation string, state
 	}
 	rec.Missing = found.missing
 	if len(found.diags) > 0 { // kept, so that a destroy knows of it
-		rec.Missing = append(rec.Missing, "brings the image where it is to be: nobody could tell whether that has happened")
+		rec.Missing = append(rec.Missing, "pushes the image again: stoke could not verify the last push")
 	}
 	ref, err := state.reference(state.Digest.ValueString())
 	if state.Reference, state.Archive = ref, state.Tarball; err != nil || len(rec.Missing) > 0 {

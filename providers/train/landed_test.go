@@ -67,7 +67,7 @@ func TestRunOfTheFirstVersionIsTakenUp(t *testing.T) {
 	})
 	p := b.plan(th, config)
 	noErrors(t, p.Diagnostics)
-	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: goes on from its checkpoint with the new value") {
+	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: continues from its checkpoint with the new value") {
 		t.Fatalf("replaces by %#v, notes %+v", p.Replace, b.notes)
 	}
 	noErrors(t, b.apply(context.Background(), b.call(""), th, config, p))

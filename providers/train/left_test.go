@@ -41,7 +41,7 @@ func TestWhatIsLeft(t *testing.T) {
 		clean    bool // says that nothing is left, or was removed
 	}{
 		{left, "run-1", "in the namespace lab, removed: Job a; left: Pod b, Secret c", false},
-		{unseen, "run-1", "what is left in the namespace lab cannot be told: no route", false},
+		{unseen, "run-1", "the rest in the namespace lab is unknown: no route", false},
 		{errors.New("forbidden"), "", "forbidden", true},
 	} {
 		l, m := &untidy{err: tt.err}, new(experimentModel)
@@ -78,9 +78,9 @@ func TestStartsOver(t *testing.T) {
 		from      string
 	}{
 		{"perished", launch.State{Status: lost, Saved: -1, Perished: true}, false, "it starts over, for it has saved nothing"},
-		{"durable", launch.State{Status: lost}, true, "it goes on from its newest checkpoint"},
+		{"durable", launch.State{Status: lost}, true, "it continues from its newest checkpoint"},
 		{"not begun", launch.State{Status: lost, Saved: -1}, true, "it starts over, for it has saved nothing"},
-		{"saved", launch.State{Status: spec.Status{Phase: spec.Lost, Step: 9}, Saved: 5}, true, "it goes on from its newest checkpoint"},
+		{"saved", launch.State{Status: spec.Status{Phase: spec.Lost, Step: 9}, Saved: 5}, true, "it continues from its newest checkpoint"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := remains{tt.is}

@@ -21,7 +21,7 @@ type limits struct {
 func limitsAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Optional:    true,
-		Description: "What no experiment may go beyond: a plan that does is refused.",
+		Description: "Limits of every experiment: a plan that exceeds one is rejected.",
 		Attributes: map[string]schema.Attribute{
 			"workers":        schema.NumberAttribute{Optional: true, Description: "Largest number of workers of an experiment."},
 			"cpu":            schema.StringAttribute{Optional: true, Description: "Most cores of a pod, such as \"4\" or \"500m\". On a cluster, workers have to say then how many they get."},

@@ -74,7 +74,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"place without cluster", values{"checkpoint.place": str("gs://lab/run")}, "Only clusters know this", place},
 		{"no dataset path", values{"cluster": lab, "image": str("trainer:1")}, "Pods do not see this machine's folders", dir},
 		{"relative dataset path", placed(values{"dataset_path": str("data")}), "Path is not absolute", dir},
-		{"no image", values{"cluster": lab, "dataset_path": str("/data")}, "There is no image for the pods", cty.GetAttrPath("image")},
+		{"no image", values{"cluster": lab, "dataset_path": str("/data")}, "The pods have no image", cty.GetAttrPath("image")},
 		{"pull policy", placed(values{"image_pull_policy": str("always")}), "Unknown value", cty.GetAttrPath("image_pull_policy")},
 		{"port", placed(values{"port": num(65535)}), "Value out of range", cty.GetAttrPath("port")},
 		{"memory", placed(values{"worker.memory": str("2GB")}), "Not an amount", worker.GetAttr("memory")},

@@ -23,7 +23,7 @@ func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, 
 	if providers.CallFrom(ctx).AddNote(providers.Note{Path: to, Kind: kind, Text: text}) {
 		return
 	}
-	const summary = "What this change does"
+	const summary = "Effect of this change"
 	if len(to) == 0 {
 		resp.Diagnostics.AddWarning(summary, text+".")
 		return

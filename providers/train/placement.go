@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// What a run on a cluster needs beside what is trained: where its pods are, and
-// what they get. On this machine none of it may be given.
+// The arguments of a run on a cluster besides its training: the place of its
+// pods and their resources. On this machine none of them may be given.
 
 // placementModel is the part of train_experiment that only clusters know.
 type placementModel struct {
@@ -30,12 +30,12 @@ func placementAttributes() map[string]schema.Attribute {
 		"namespace":          option("On a cluster: namespace of the run's objects. Default: \"default\"."),
 		"image":              option("On a cluster: image of the pods, whose entry point is stoke-trainer, such as a train_image's reference. Default: trainer_image of the provider block."),
 		"image_pull_policy":  option("On a cluster: Always, IfNotPresent or Never. Default: as Kubernetes chooses."),
-		"image_pull_secrets": schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: "On a cluster: Secrets of the namespace with which the image is pulled."},
-		"port":               schema.NumberAttribute{Optional: true, Description: "On a cluster: port on which roles listen; the coordinator's API has the next one, and probes the one after. Default: 7070."},
+		"image_pull_secrets": schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: "On a cluster: Secrets of the namespace, for pulling the image."},
+		"port":               schema.NumberAttribute{Optional: true, Description: "On a cluster: port where roles listen; the coordinator's API has the next one, and probes the one after. Default: 7070."},
 		"environment":        schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "On a cluster: variables of all pods. They are stored: secrets belong into a Secret that is mounted as a volume."},
 		"dataset_path":       option("On a cluster: folder of the dataset in the pods, where the image or a volume has it."),
 		"tolerations": schema.ListNestedAttribute{
-			Optional: true, Description: "On a cluster: taints that the pods tolerate. Those of the GPUs that they ask for are tolerated anyway.",
+			Optional: true, Description: "On a cluster: taints that the pods tolerate. The taints of requested GPUs are tolerated anyway.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"key":    schema.StringAttribute{Required: true, Description: "The taint's key."},
 				"value":  option("Its value. Default: whichever."),
@@ -59,7 +59,7 @@ func placementAttributes() map[string]schema.Attribute {
 				"empty_dir":  option("Size, such as \"10Gi\", of an empty folder that each pod has of its own."),
 			}},
 		},
-		"cluster_id": result("UID of the cluster's namespace kube-system, by which it is told from others. Null on this machine."),
+		"cluster_id": result("UID of the cluster's namespace kube-system, which identifies the cluster. Null on this machine."),
 	}
 }
 
@@ -88,7 +88,7 @@ func workerPodAttributes() map[string]schema.Attribute {
 func coordinatorAttributes() map[string]schema.Attribute {
 	return podAttributes(map[string]schema.Attribute{
 		"storage":       option("Size, such as \"1Gi\", of a claim that keeps the run's log and checkpoints; destroy removes it. Default: none, they go with the pod."),
-		"storage_class": option("Storage class of that claim. Default: the cluster's."),
+		"storage_class": option("Storage class of that claim. Default: the cluster's default class."),
 	})
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/stokehq/stoke/providers/train/launch"
 )
 
-// checkCheckpoints says that checkpoints would not outlive the pods that write
-// them: their place is a folder that is on no volume, or on one that cannot keep
-// them. While volumes are not known nothing is said.
+// checkCheckpoints rejects a place of checkpoints that would not outlive the
+// pods: a folder that is not on a volume, or is on a volume that cannot keep
+// them. Unknown volumes are not checked.
 func (m *experimentModel) checkCheckpoints(p launch.Placement) (diags diag.Diagnostics) {
 	if !path.IsAbs(p.Checkpoints) || m.Volumes.IsUnknown() {
 		return nil
@@ -37,14 +37,14 @@ func (m *experimentModel) checkCheckpoints(p launch.Placement) (diags diag.Diagn
 	case on == nil:
 		where += "which is on no volume: pods mount " + strings.Join(mounted, ", ") + "."
 	case on.EmptyDir != "":
-		where += fmt.Sprintf("which is on the empty_dir at %s: each pod has one of its own, and it goes with the pod.", on.Path)
+		where += fmt.Sprintf("which is on the empty_dir at %s: each pod has its own, deleted with the pod.", on.Path)
 	case on.ReadOnly, on.ConfigMap != "", on.Secret != "":
 		where += fmt.Sprintf("which is on the volume at %s: pods can only read that.", on.Path)
 	default:
 		return nil
 	}
 	advice := " Give a folder below the mount_path of a claim that the coordinator and the servers share, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; " +
-		"or leave place out and give coordinator.storage: then they lie beside the coordinator's log."
+		"or leave place out and give coordinator.storage: then they are stored next to the coordinator's log."
 	if p.Program {
 		advice = " Give a folder below the mount_path of a claim that all workers share."
 	}
@@ -58,8 +58,8 @@ func below(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// open tells a volume of which it is not known what or where it is. The name of
-// its claim may come later.
+// open reports whether the type or the place of a volume is unknown. The name
+// of its claim may be unknown.
 func open(volume types.Object) bool {
 	unknown := func(v attr.Value) bool { return v != nil && v.IsUnknown() }
 	all := volume.Attributes()

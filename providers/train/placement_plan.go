@@ -77,7 +77,7 @@ func present(v attr.Value) attr.Value {
 	return v
 }
 
-// checkPlacement says what is wrong with where pods are to be.
+// checkPlacement validates the declared place of the pods.
 func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagnostics) {
 	if m.Cluster.IsNull() {
 		for _, o := range placementOptions() {
@@ -118,7 +118,8 @@ func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagno
 	return append(diags, m.checkCheckpoints(p)...)
 }
 
-// place says what is missing of a placement once the provider block is known.
+// place rejects a placement without an image or with checkpoints that would be
+// lost, once the provider block is known.
 func (m *experimentModel) place(s *settings) (diags diag.Diagnostics) {
 	if m.Cluster.IsNull() || s.unknown {
 		return nil
@@ -126,7 +127,7 @@ func (m *experimentModel) place(s *settings) (diags diag.Diagnostics) {
 	p, _, _ := m.placement("") // whose volumes may have been unknown when the configuration was checked
 	diags.Append(m.checkCheckpoints(p)...)
 	if m.Image.IsNull() && s.image == "" {
-		diags.AddAttributeError(at.Root("image"), "There is no image for the pods",
+		diags.AddAttributeError(at.Root("image"), "The pods have no image",
 			"No image of the trainer is published yet. Build one with train_image and give its reference as image, or name one as trainer_image in the provider block.")
 	}
 	return diags
@@ -152,8 +153,8 @@ func moves(plan, prior *experimentModel) (changes []spec.Change) {
 	return changes
 }
 
-// elsewhere lists what says that the run is to be in another place, to which it
-// cannot go.
+// elsewhere returns the arguments that place the run elsewhere: it cannot move
+// there, and is replaced.
 func (p *planning) elsewhere(ctx context.Context, prior *experimentModel) (paths []at.Path) {
 	cluster, namespace := at.Root("cluster"), at.Root("namespace")
 	switch was, is := prior.Cluster.IsNull(), p.plan.Cluster.IsNull(); {
@@ -185,8 +186,8 @@ func namespaceOf(m *experimentModel) string {
 	return defaultNamespace
 }
 
-// perishes tells a change for which a run would have to stop whose checkpoints
-// would not be there afterwards.
+// perishes reports whether a change stops a run whose checkpoints would then be
+// lost.
 func (p *planning) perishes(prior *experimentModel, changes []spec.Change, left remains) bool {
 	if prior.Cluster.IsNull() || spec.Costliest(changes) != spec.Resume || left.Phase.Final() || launch.Idle(left.Phase) {
 		return false
@@ -195,8 +196,8 @@ func (p *planning) perishes(prior *experimentModel, changes []spec.Change, left 
 	return !was.Durable() || left.Fleeting
 }
 
-// strays tells a change after which a run would look for its checkpoints where
-// it has none: it would start over.
+// strays reports whether a change would point the run at a place without its
+// checkpoints, so that it would start over.
 func (p *planning) strays(prior *experimentModel) bool {
 	if prior.Cluster.IsNull() || p.plan.Cluster.IsNull() {
 		return false
@@ -206,8 +207,8 @@ func (p *planning) strays(prior *experimentModel) bool {
 	return astray(was, is, known)
 }
 
-// astray tells whether checkpoints of a run that was placed so are out of reach
-// for one that is placed otherwise; known tells whether all of that is known.
+// astray reports whether checkpoints of a run placed as was cannot be reached
+// by a run placed as is; known: all of is is known.
 func astray(was, is launch.Placement, known bool) bool {
 	switch {
 	case !was.Durable():

@@ -66,7 +66,8 @@ func (m *experimentModel) placement(image string) (p launch.Placement, known boo
 		p.Worker.GPUResource = r.text(w.string("gpu_resource"), defaultGPU)
 	}
 	p.Checkpoints = fields{r, at.Root("checkpoint"), m.Checkpoint}.text("place")
-	// Who hands out the work must not give way before those who do it.
+	// A higher priority than the workers': the coordinator and the servers must
+	// not be evicted before them.
 	switch w.text("priority") {
 	case launch.PriorityHigh:
 		p.Worker.Priority, p.Coordinator.Priority, p.Server.Priority = launch.PriorityHigh, launch.PriorityHigh, launch.PriorityHigh

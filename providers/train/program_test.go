@@ -194,26 +194,26 @@ func TestWhatAChangeOfAProgramCosts(t *testing.T) {
 		at      cty.Path
 		note    string
 	}{
-		{"command", values{"program.command": texts("sh", "b.py")}, block("command"), block("command"), "new run: what was trained"},
+		{"command", values{"program.command": texts("sh", "b.py")}, block("command"), block("command"), "new run: this changes the result"},
 		{"command, resumed", values{"program.command": texts("sh", "b.py"), "program.on_change": resume}, nil, block("command"), "resume: stops at a checkpoint"},
 		{"code", values{"program.code": other}, hash, block("code"), "new run: the code has changed: " + files},
-		{"code, resumed", values{"program.code": other, "program.on_change": resume}, nil, block("code"), "resume: stops at a checkpoint and goes on with the new value: " + files},
+		{"code, resumed", values{"program.code": other, "program.on_change": resume}, nil, block("code"), "resume: stops at a checkpoint and continues with the new value: " + files},
 		{"no code", values{"program.code": cty.NullVal(cty.String)}, hash, block("code"), "new run: the code has changed"},
 		{"unknown code", values{"program.code": cty.UnknownVal(cty.String)}, hash, block("code"), "new run: the code has changed"},
 		{"unknown code, resumed", values{"program.code": cty.UnknownVal(cty.String), "program.on_change": resume}, nil, block("code"), "resume: stops"},
-		{"parameter", values{"program.parameters": cty.ObjectVal(values{"rate": cty.NumberIntVal(1)})}, block("parameters"), block("parameters"), "new run: what was trained"},
+		{"parameter", values{"program.parameters": cty.ObjectVal(values{"rate": cty.NumberIntVal(1)})}, block("parameters"), block("parameters"), "new run: this changes the result"},
 		{"parameter, resumed", values{"program.parameters": cty.ObjectVal(values{"rate": cty.NumberIntVal(1)}), "program.on_change": resume}, nil, block("parameters"), "resume: stops"},
-		{"unknown parameter", values{"program.parameters": cty.ObjectVal(values{"rate": cty.UnknownVal(cty.Number)})}, block("parameters"), block("parameters"), "new run: what was trained"},
-		{"environment", values{"program.environment": cty.MapVal(values{"MODE": cty.StringVal("slow")})}, block("environment"), block("environment"), "new run: what was trained"},
+		{"unknown parameter", values{"program.parameters": cty.ObjectVal(values{"rate": cty.UnknownVal(cty.Number)})}, block("parameters"), block("parameters"), "new run: this changes the result"},
+		{"environment", values{"program.environment": cty.MapVal(values{"MODE": cty.StringVal("slow")})}, block("environment"), block("environment"), "new run: this changes the result"},
 		{"environment, resumed", values{"program.environment": cty.NullVal(cty.Map(cty.String)), "program.on_change": resume}, nil, block("environment"), "resume: stops"},
-		{"framework, resumed", values{"program.framework": cty.StringVal("none"), "program.on_change": resume}, block("framework"), block("framework"), "new run: what was trained"},
+		{"framework, resumed", values{"program.framework": cty.StringVal("none"), "program.on_change": resume}, block("framework"), block("framework"), "new run: this changes the result"},
 		{"processes", values{"program.processes": cty.NumberIntVal(2)}, nil, block("processes"), "resume: stops"},
 		{"restarts", values{"program.max_restarts": cty.NumberIntVal(7)}, nil, block("max_restarts"), "live: reaches"},
 		{"grace written otherwise", values{"program.stop_grace": cty.StringVal("0.5m")}, nil, nil, ""},
 		{"on_change", values{"program.on_change": resume}, nil, nil, ""},
 		{"servers", values{"parameter_server.replicas": cty.NumberIntVal(2)}, nil, cty.GetAttrPath("parameter_server").GetAttr("replicas"), "resume: stops"},
 		{"a model", values{"program": cty.NullVal(b.schema(experiment).ImpliedType().AttributeType("program")), "model": cty.StringVal("mlp"),
-			"dataset": cty.StringVal("/data/" + strings.Repeat("0", 64))}, cty.GetAttrPath("model"), cty.GetAttrPath("model"), "new run: what was trained"},
+			"dataset": cty.StringVal("/data/" + strings.Repeat("0", 64))}, cty.GetAttrPath("model"), cty.GetAttrPath("model"), "new run: this changes the result"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestEditedCodeResumes(t *testing.T) {
 	b.restart() // on another machine: only the state is left
 	p := b.plan(th, config)
 	noErrors(t, p.Diagnostics)
-	if !b.noted(providers.NoteChange, "resume: stops at a checkpoint and goes on with the new value: ~ train.sh") {
+	if !b.noted(providers.NoteChange, "resume: stops at a checkpoint and continues with the new value: ~ train.sh") {
 		t.Errorf("notes are %+v", b.notes)
 	}
 	b.behave(behaviour{}) // the next start ends by itself
@@ -319,7 +319,7 @@ func TestCodeIsThePlannedOne(t *testing.T) {
 	}
 	// A plan that fails leaves the list of files as it was.
 	noErrors(t, b.plan(th, config).Diagnostics)
-	if !b.noted(providers.NoteChange, "resume: stops at a checkpoint and goes on with the new value: ~ train.sh") {
+	if !b.noted(providers.NoteChange, "resume: stops at a checkpoint and continues with the new value: ~ train.sh") {
 		t.Errorf("notes are %+v", b.notes)
 	}
 
@@ -387,7 +387,7 @@ func TestLostProgramWithoutStepsGoesOn(t *testing.T) {
 	}
 	p := b.plan(th, of(nil))
 	noErrors(t, p.Diagnostics)
-	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: nobody runs it any more; it starts over, for it has saved nothing") {
+	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: no process runs it; it starts over, for it has saved nothing") {
 		t.Errorf("replaces by %#v, notes %+v", p.Replace, b.notes)
 	}
 	release()

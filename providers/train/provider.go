@@ -60,15 +60,15 @@ func (p *trainProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 		Attributes: map[string]schema.Attribute{
 			"runs_dir": schema.StringAttribute{
 				Optional:    true,
-				Description: "Folder in which runs keep their logs, metrics and checkpoints. Default: $XDG_STATE_HOME/stoke/runs, else ~/.local/state/stoke/runs.",
+				Description: "Folder of the runs' logs, metrics and checkpoints. Default: $XDG_STATE_HOME/stoke/runs, else ~/.local/state/stoke/runs.",
 			},
 			"datasets_dir": schema.StringAttribute{
 				Optional:    true,
-				Description: "Folder in which prepared datasets are kept. Default: $XDG_STATE_HOME/stoke/datasets, else ~/.local/state/stoke/datasets.",
+				Description: "Folder of the prepared datasets. Default: $XDG_STATE_HOME/stoke/datasets, else ~/.local/state/stoke/datasets.",
 			},
 			"trainer": schema.StringAttribute{
 				Optional:    true,
-				Description: "Path of stoke-trainer. Default: beside the stoke binary, else in $PATH.",
+				Description: "Path of stoke-trainer. Default: next to the stoke binary, else in $PATH.",
 			},
 			"gpu_trainer": schema.StringAttribute{
 				Optional: true,
@@ -151,7 +151,7 @@ func (s *settings) trainer() (trainer, diag.Diagnostic) {
 	t, err := findTrainer(s.given)
 	if err != nil {
 		return "", diag.NewErrorDiagnostic("stoke-trainer was not found",
-			fmt.Sprintf("Training and preparing data is done by %s, which is expected beside the stoke binary or in $PATH. "+
+			fmt.Sprintf("Training and preparing data is done by %s, which is expected next to the stoke binary or in $PATH. "+
 				"Build it with `make`, or name it with trainer = \"…\" in the provider block. (%s)", trainerName, err))
 	}
 	return t, nil

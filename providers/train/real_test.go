@@ -185,7 +185,7 @@ func TestFinishedModelOutlivesItsSupervisor(t *testing.T) {
 	}
 	p := b.plan(th, config)
 	noErrors(t, p.Diagnostics)
-	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: nobody runs it any more") {
+	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: no process runs it") {
 		t.Fatalf("replaces by %#v, notes %+v", p.Replace, b.notes)
 	}
 	noErrors(t, b.apply(context.Background(), b.call(""), th, config, p))

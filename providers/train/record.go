@@ -62,7 +62,7 @@ func instant(t time.Time) types.String {
 	return types.StringValue(t.UTC().Format(time.RFC3339))
 }
 
-// remains is what is left of a run that nobody runs any more.
+// remains is the state of a run without running processes.
 type remains struct{ launch.State }
 
 // resumable reports whether the run can go on: it has a checkpoint, or nothing
@@ -74,10 +74,10 @@ func (r remains) from() string {
 	if r.Saved < 0 {
 		return "it starts over, for it has saved nothing"
 	}
-	return "it goes on from its newest checkpoint"
+	return "it continues from its newest checkpoint"
 }
 
-// loss says what is thrown away with the run; "" is nothing.
+// loss describes the data that a removal of the run deletes; "": none.
 func (r remains) loss() string {
 	switch {
 	case r.Phase == spec.Succeeded:

@@ -46,7 +46,7 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if errors.Is(err, providers.ErrNoRun) {
 		return nil, err
 	}
-	// Whoever asks for its status is told what is wrong with it.
+	// If the run cannot be reached, its status has the reason.
 	if at, ok := l.(launch.Reachable); ok {
 		if inside, err := at.Inside(ctx, r.id); err == nil {
 			return reachableRun{r, inside}, nil

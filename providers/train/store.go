@@ -254,7 +254,7 @@ func (s store) find(id string) (hash string, err error) {
 // that does not carry id's mark is left alone.
 func (s store) remove(ctx context.Context, id, hash string) error {
 	if !validDatasetID(id) || hashDigits(hash) == "" {
-		return fmt.Errorf("remove dataset: %q of %q is none of ours", hash, id)
+		return fmt.Errorf("remove dataset: %q of %q was not made by stoke", hash, id)
 	}
 	if !filepath.IsAbs(string(s)) {
 		return fmt.Errorf("remove dataset: folder %q is not absolute", string(s))
@@ -329,7 +329,7 @@ func expandHome(path string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", errors.New("there is no home folder that ~ could mean")
+		return "", errors.New("~ is unknown: this user has no home folder")
 	}
 	return filepath.Join(home, rest), nil
 }

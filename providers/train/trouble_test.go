@@ -62,7 +62,7 @@ func TestIdleness(t *testing.T) {
 	if why := idleness(remains{launch.State{Broken: "the Job x failed"}}); why != "the Job x failed" {
 		t.Error(why)
 	}
-	if why := idleness(remains{}); why != "nobody runs it any more" {
+	if why := idleness(remains{}); why != "no process runs it" {
 		t.Error(why)
 	}
 	for _, tt := range []struct {
@@ -71,7 +71,7 @@ func TestIdleness(t *testing.T) {
 	}{
 		{spec.Status{Phase: spec.Lost, Message: "the Job x failed"}, "the Job x failed. It is at step 0."},
 		{spec.Status{Phase: spec.Lost}, "Its supervisor is gone without a result. It is at step 0."},
-		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseTrainer, Message: "open dataset: nowhere"}, "image and dataset_path. The next apply goes on"},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseTrainer, Message: "open dataset: nowhere"}, "image and dataset_path. The next apply resumes it"},
 	} {
 		if got := verdict(new(providers.Call), launch.State{Status: tt.is}, ""); len(got) != 1 || !got.HasError() || !strings.Contains(got[0].Detail(), tt.want) {
 			t.Errorf("%+v: %v", tt.is, got)
@@ -196,7 +196,7 @@ func (spent) Status(context.Context, string) (launch.State, error) {
 // over where what it had saved has gone since.
 func TestSpentRunIsNotResumed(t *testing.T) {
 	diags := new(experimentResource).adjust(t.Context(), trainingRun{spent{}, "run-1"}, nil, nil, nil, false)
-	if len(diags) != 1 || !diags.HasError() || !strings.Contains(diags[0].Detail(), "the claim x is gone. What it had saved is gone since the plan was made.") {
+	if len(diags) != 1 || !diags.HasError() || !strings.Contains(diags[0].Detail(), "the claim x is gone. Its checkpoints were lost after the plan was made.") {
 		t.Error(diags)
 	}
 }
@@ -232,7 +232,7 @@ func TestFleetingRunIsNotStopped(t *testing.T) {
 	}
 	before.spec.ParameterServer.Replicas++
 	diags = new(experimentResource).adjust(t.Context(), trainingRun{fleeting{}, "run-1"}, before, prior, prior, false)
-	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the claim x is being deleted. It goes on as it was.") {
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the claim x is being deleted. It continues unchanged.") {
 		t.Error(diags)
 	}
 }

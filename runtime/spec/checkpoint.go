@@ -28,7 +28,8 @@ func StepName(step, term int64) string {
 // FinalName is the name of the finished model.
 func FinalName(term int64) string { return fmt.Sprintf("%s-term-%06d", FinalPrefix, term) }
 
-// StepOf is the step of a checkpoint; false: the name is none of StepName's.
+// StepOf returns the step of a checkpoint's name; false if StepName did not
+// make the name.
 func StepOf(name string) (int64, bool) {
 	rest, ok := strings.CutPrefix(name, StepPrefix)
 	digits, _, _ := strings.Cut(rest, "-")

@@ -150,8 +150,8 @@ func Costliest(changes []Change) Cost {
 	return most
 }
 
-// resolve fills in what a zero stands for, so that writing a default out is no
-// change.
+// resolve replaces zero values by their defaults, so that a written default
+// equals an omitted one.
 func resolve(s Spec) Spec {
 	s.Engine, s.ComputeType = s.EngineName(), s.ComputeTypeName()
 	s.MicroBatch = s.MicroBatchSize()

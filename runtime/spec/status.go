@@ -36,7 +36,7 @@ const (
 // stopped ones can be resumed.
 func (p Phase) Final() bool { return p == Succeeded || p == Failed || p == Stopped }
 
-// Status says how a run stands. Once Phase is final it is also its result.
+// Status is the progress of a run. Once Phase is final it is also the result.
 type Status struct {
 	Run     string `json:"run"`               // the folder's name
 	Hash    string `json:"hash"`              // of the spec

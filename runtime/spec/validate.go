@@ -158,6 +158,6 @@ func (c *checks) number(field string, v, low, high float64, openLow, openHigh bo
 	case math.IsNaN(v) || v < low || v > high || openLow && v == low || openHigh && v == high:
 		c.add(field, "Value out of range", "%s must be %s %g and %s %g; it is %g.", field, least, low, most, high, v)
 	case v != 0 && v32 == 0 || openHigh && v32 == float32(high):
-		c.add(field, "Value too close to a limit", "%s is computed with 32 bits, in which %g is %g.", field, v, v32)
+		c.add(field, "Value too close to a limit", "%s is computed with 32 bits, where %g is %g.", field, v, v32)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
-// Options says which worker of which run this is.
+// Options are the run, the worker's place in it, and its settings.
 type Options struct {
 	Spec        spec.Spec
 	Index       int
@@ -124,7 +124,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// hello is drawn anew by each process, but for what it is told of itself.
+// hello is the worker's registration; each process has its own instance id.
 func (w *worker) hello() wire.Hello {
 	h := w.Options.hello()
 	h.Instance, h.Threads = w.instance, w.threads

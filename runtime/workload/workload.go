@@ -103,7 +103,7 @@ func newModel(s *spec.Spec, of model.Data) (*model.Model, error) {
 	}
 	layers, err := zoo.Layers(s.Model)
 	if err == nil && s.Layers != "" && s.Layers != layers {
-		return nil, fmt.Errorf("this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
+		return nil, fmt.Errorf("the layers of %s in this stoke-trainer differ from the plan: use the stoke-trainer that planned it, or plan again", s.Model)
 	}
 	return zoo.Model(s.Model, of)
 }

@@ -134,7 +134,7 @@ func insteadOfKey(text []byte, err error) string {
 	_, isCertificate := public.(*ssh.Certificate)
 	switch {
 	case bytes.HasPrefix(text, []byte("PuTTY-User-Key-File-")):
-		return "it is PuTTY's; convert it with: puttygen KEY.ppk -O private-openssh -o KEY"
+		return "it has PuTTY's format; convert it with: puttygen KEY.ppk -O private-openssh -o KEY"
 	case bytes.HasPrefix(text, []byte("---- BEGIN SSH2 PUBLIC KEY")), notPublic == nil && !isCertificate:
 		return "it is the public key; the private one is in the same folder, in the file without .pub"
 	case isCertificate:

@@ -84,7 +84,7 @@ func called(key ssh.PublicKey, user string, now time.Time) string {
 	case c.CertType != ssh.UserCert:
 		return name + " (a certificate of a machine and not of a user)"
 	case is >= c.ValidBefore && c.ValidBefore != ssh.CertTimeInfinity:
-		return name + " (a certificate that expired at " + at(c.ValidBefore) + ": have it signed anew)"
+		return name + " (a certificate that expired at " + at(c.ValidBefore) + ": have it signed again)"
 	case is < c.ValidAfter:
 		return name + " (a certificate that is valid from " + at(c.ValidAfter) + " on: compare the clock here)"
 	case len(c.ValidPrincipals) > 0 && !slices.Contains(c.ValidPrincipals, user):

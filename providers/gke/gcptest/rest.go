@@ -81,7 +81,7 @@ func (c *Cloud) overREST(ctx context.Context, service, path string, call *Call) 
 	}
 	d := all[service]
 	if d == nil {
-		return refuse(status.Errorf(codes.Unimplemented, "there is no service at %s", call.Path))
+		return refuse(status.Errorf(codes.Unimplemented, "the host %s has no fake service", call.Path))
 	}
 	if d.ServicePath != "" { // "compute/v1/"
 		path = strings.TrimPrefix(call.Path, "/"+strings.TrimSuffix(d.ServicePath, "/"))

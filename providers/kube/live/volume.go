@@ -19,7 +19,7 @@ var Volume = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}
 
 const retain = "Retain"
 
-const otherVolume = "Name an existing one that no other claim has."
+const otherVolume = "Name an existing volume that is not bound to another claim."
 
 // Keep is the annotation of claims whose volumes are to outlive them, however
 // they go.

@@ -162,7 +162,7 @@ func (c *check) object(p at, v map[string]any, s *spec.Schema, name string) {
 			c.value(p.bracket(strconv.Quote(field)), v[field], s.AdditionalProperties.Schema, "")
 		case keep || free || s.AdditionalProperties != nil && s.AdditionalProperties.Allows:
 		default:
-			c.say(p.field(field), "is no field%s", near(field, s))
+			c.say(p.field(field), "is not a field%s", near(field, s))
 		}
 	}
 }

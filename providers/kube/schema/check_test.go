@@ -114,8 +114,8 @@ func TestFindings(t *testing.T) {
 		want     []string
 	}{
 		{pod("{name: a, image: b}"), nil},
-		{pod("{name: a, imgae: b}"), []string{"spec.containers[0].imgae is no field: did you mean image?"}},
-		{pod("{name: a, Image: b}"), []string{"spec.containers[0].Image is no field: did you mean image?"}},
+		{pod("{name: a, imgae: b}"), []string{"spec.containers[0].imgae is not a field: did you mean image?"}},
+		{pod("{name: a, Image: b}"), []string{"spec.containers[0].Image is not a field: did you mean image?"}},
 		{pod("{name: a}, {name: a}"), []string{"spec.containers[1] has the same name as item 0"}},
 		{pod("{image: b}"), []string{"spec.containers[0].name lacks, and has to be there"}},
 		{pod("{name: a, ports: [{containerPort: 80}, {containerPort: 80, protocol: TCP}]}"), []string{"spec.containers[0].ports[1] has the same containerPort and protocol as item 0"}},
@@ -131,8 +131,8 @@ func TestFindings(t *testing.T) {
 		{"{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: c}, spec: {replicas: 3000000000, selector: {}}}", []string{"spec.replicas is out of range: it has 32 bits"}},
 		{"{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: c}, spec: {replicas: 1.5, selector: {}}}", []string{"spec.replicas is a number, and has to be a whole number"}},
 		{"{apiVersion: v1, kind: Namespace, metadata: {name: c, finalizers: [a, a]}}", []string{"metadata.finalizers[1] is the same as item 0, and may be there once"}},
-		{"{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: c}, spec: {controllers: a}}", []string{"spec.controllers is no field: did you mean controller?"}},
-		{"{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: c}, spec: {what: a}}", []string{"spec.what is no field: there are controller, parameters"}},
+		{"{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: c}, spec: {controllers: a}}", []string{"spec.controllers is not a field: did you mean controller?"}},
+		{"{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: c}, spec: {what: a}}", []string{"spec.what is not a field: there are controller, parameters"}},
 	} {
 		if got := findings(t, "", c.document); !slices.Equal(got, c.want) {
 			t.Errorf("%s\ngives %q\nwant  %q", c.document, got, c.want)
@@ -183,7 +183,7 @@ func TestCustomFindings(t *testing.T) {
 		{"{model: small, port: 80, rate: 0.5}", nil},
 		{"{}", []string{"spec.model lacks, and has to be there"}},
 		{"{model: tiny}", []string{"spec.model has none of the values that it may have: small, large"}},
-		{"{model: small, modle: small}", []string{"spec.modle is no field: did you mean model?"}},
+		{"{model: small, modle: small}", []string{"spec.modle is not a field: did you mean model?"}},
 		{"{model: small, steps: 0}", []string{"spec.steps is too small: it has to be at least 1"}},
 		{"{model: small, steps: 101}", []string{"spec.steps is too large: it has to be at most 100"}},
 		{"{model: small, rate: 0}", []string{"spec.rate is too small: it has to be more than 0"}},
@@ -202,7 +202,7 @@ func TestCustomFindings(t *testing.T) {
 			t.Errorf("%s\ngives %q\nwant  %q", c.spec, got, c.want)
 		}
 	}
-	if got := findings(t, crd, "{apiVersion: example.com/v1, kind: Run, metadata: {name: a, lables: {}}, spec: {model: small}}"); !slices.Equal(got, []string{"metadata.lables is no field: did you mean labels?"}) {
+	if got := findings(t, crd, "{apiVersion: example.com/v1, kind: Run, metadata: {name: a, lables: {}}, spec: {model: small}}"); !slices.Equal(got, []string{"metadata.lables is not a field: did you mean labels?"}) {
 		t.Errorf("got %q", got)
 	}
 }

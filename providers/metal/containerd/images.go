@@ -205,7 +205,7 @@ func restoreImage(ctx context.Context, m host.Machine, ref string, was ImageFact
 	case "restored":
 		outcome.Fate = host.Restored
 	case "other":
-		outcome.Fate, outcome.Why = host.Left, "what it was before, "+was.Digest+", is not here any more"
+		outcome.Fate, outcome.Why = host.Left, "its previous image, "+was.Digest+", is no longer here"
 	}
 	return outcome, nil
 }

@@ -218,7 +218,7 @@ func (p *problems) ports(f Facts, want Needs) {
 	var taken []string
 	for _, l := range f.Listeners {
 		if l.Protocol == "tcp" && slices.Contains(portsOf(want.Role), l.Port) {
-			taken = append(taken, fmt.Sprintf("%d by %s", l.Port, cmp.Or(l.Process, "somebody")))
+			taken = append(taken, fmt.Sprintf("%d by %s", l.Port, cmp.Or(l.Process, "an unknown process")))
 		}
 	}
 	if taken = slices.Compact(taken); len(taken) > 0 {
@@ -228,7 +228,7 @@ func (p *problems) ports(f Facts, want Needs) {
 
 func (p *problems) clock(f Facts, want Needs) {
 	if math.Abs(f.Clock.Offset) > MostOffset {
-		p.add(providers.Warning, "time_sync", "The clock is wrong, or ours is", "It is %.1f s (± %.1f s) %s the clock here. Certificates and signatures of repositories are not valid yet, or no longer, for whoever is too far off.",
+		p.add(providers.Warning, "time_sync", "The clock is wrong, or ours is", "It is %.1f s (± %.1f s) %s the clock here. Certificates and signatures of repositories are not valid yet, or no longer, for a clock that is too far off.",
 			math.Abs(f.Clock.Offset), f.Clock.Resolution, side(f.Clock.Offset))
 	}
 	if want.Role != "" && !want.TimeSync && !f.Clock.Synchronized && f.Clock.Service == "" && f.Container == "none" {

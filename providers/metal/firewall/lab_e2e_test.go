@@ -287,7 +287,7 @@ func driftByHand(t *testing.T, m *lab.Machine, want firewall.Spec) {
 		{"switched off", "nft add table inet stoke '{ flags dormant; }'", []host.Change{rules("table: flags dormant", "")}},
 		{"not running", "systemctl stop stoke-firewall.service", persistent("stoke-firewall.service does not run, so that it would not follow nftables.service")},
 		{"not enabled", "systemctl --quiet disable stoke-firewall.service 2>&1", persistent("stoke-firewall.service is not enabled")},
-		{"file", "echo '# mine' >>/etc/stoke/firewall.nft", persistent("/etc/stoke/firewall.nft says something else than what is declared")},
+		{"file", "echo '# mine' >>/etc/stoke/firewall.nft", persistent("/etc/stoke/firewall.nft differs from the declared rules")},
 		{"unit", "echo '# mine' >>/etc/systemd/system/stoke-firewall.service", persistent("stoke-firewall.service is missing or was changed")},
 		{"order", `h=$(nft -a list chain inet stoke nodeports | sed -n 's/^\t\tdrop # handle //p'); nft delete rule inet stoke nodeports handle $h; nft insert rule inet stoke nodeports drop`,
 			[]host.Change{{Fact: "order of the firewall rules", Path: []string{"rules"}, Have: "changed by hand", Want: "as declared"}}},

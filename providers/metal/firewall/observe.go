@@ -233,7 +233,7 @@ func (h *Have) judgePersistence(want Spec) {
 	case h.file == "":
 		h.Why = rulesFile + " is missing"
 	case h.file != string(table.File()):
-		h.Why = rulesFile + " says something else than what is declared"
+		h.Why = rulesFile + " differs from the declared rules"
 	case h.unit != unit:
 		h.Why = unitName + " is missing or was changed"
 	case !h.enabled:

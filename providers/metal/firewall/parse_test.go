@@ -116,7 +116,7 @@ func TestReadUFW(t *testing.T) {
 	if diff := cmp.Diff(theirs, h.theirs); diff != "" {
 		t.Errorf("somebody else's (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"allow 22/tcp from everybody", "deny 81/tcp from everybody", "allow 82/tcp from everybody"}, h.Theirs); diff != "" {
+	if diff := cmp.Diff([]string{"allow 22/tcp from anywhere", "deny 81/tcp from anywhere", "allow 82/tcp from anywhere"}, h.Theirs); diff != "" {
 		t.Errorf("somebody else's, for people (-want +got):\n%s", diff)
 	}
 	rule := func(port uint16) Rule { return Rule{Ports: []Ports{{TCP, port, port}}} }

@@ -140,7 +140,7 @@ func theirRule(line string) string {
 	}
 	from := f[5]
 	if strings.HasSuffix(from, "/0") {
-		from = "everybody"
+		from = "anywhere"
 	}
 	ports := f[2]
 	if f[1] != "any" {

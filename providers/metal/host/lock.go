@@ -53,7 +53,7 @@ type Locks struct {
 // ThisProcess is a Holder: who runs this process, where, and as what. Arguments
 // but the first are left out, since they may be secret.
 func ThisProcess() string {
-	who, where := "somebody", "somewhere"
+	who, where := "unknown user", "unknown host"
 	if u, err := user.Current(); err == nil {
 		who = u.Username
 	}
@@ -248,7 +248,7 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 
 func (l *Locks) newLease(m Machine) *lease {
 	return &lease{
-		machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), process: cmp.Or(l.process, process("self")),
+		machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "an unknown process"), process: cmp.Or(l.process, process("self")),
 		dir: cmp.Or(l.dir, "/run/stoke"), lasts: cmp.Or(l.leaseFor, lockLease), beat: cmp.Or(l.beatEach, lockBeat),
 	}
 }

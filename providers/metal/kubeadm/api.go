@@ -227,7 +227,7 @@ func StartKubelet(ctx context.Context, m host.Machine) error {
 	return err
 }
 
-const disableKubelet = `# the kubelet does not start at boot any more
+const disableKubelet = `# disable the kubelet at boot
 systemctl cat kubelet.service >/dev/null 2>&1 || exit 0
 exec systemctl disable --now kubelet.service`
 
@@ -255,7 +255,7 @@ func DropHalves(ctx context.Context, m host.Machine) error {
 	return err
 }
 
-const renames = `# have the API server's certificate made anew
+const renames = `# remove the API server's certificate, so that kubeadm makes a new one
 exec rm -f /etc/kubernetes/pki/apiserver.crt /etc/kubernetes/pki/apiserver.key`
 
 // Rename recreates the API server's certificate with the names in the

@@ -233,7 +233,7 @@ func (c *checker) others(managed bool) {
 	}
 	for _, p := range s.Pins {
 		if !strings.HasPrefix(p.Owner, pinning) {
-			who := "somebody"
+			who := "an unknown program"
 			if p.Owner != "" {
 				who = "the package " + p.Owner
 			}

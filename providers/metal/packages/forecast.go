@@ -121,7 +121,7 @@ func (s Spec) others(have State) []string {
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
 		w, p := s.Packages[name], have.Packages[name]
 		if p.There() && p.Held && !w.Hold {
-			all = append(all, name+" is held on the machine (apt-mark hold): the hold goes, because hold = true is not declared")
+			all = append(all, name+" is held on the machine (apt-mark hold): the hold is removed, because hold = true is not declared")
 		}
 		if p.Preferred != "" && !Matches(w.Version, p.Preferred) {
 			all = append(all, fmt.Sprintf("preferences on the machine put %s %s above what is declared: apply brings what is declared, \"apt upgrade\" by hand the other unless it is held (apt-cache policy %[1]s)", name, p.Preferred))

@@ -199,7 +199,7 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	}
 	outcome := host.Outcome{Fact: "swap", Fate: host.Restored}
 	if off := strings.Fields(string(out.Stdout)); len(off) > 0 {
-		outcome = host.Outcome{Fact: "swap", Fate: host.Left, Why: strings.Join(off, ", ") + " cannot be switched on any more"}
+		outcome = host.Outcome{Fact: "swap", Fate: host.Left, Why: strings.Join(off, ", ") + " can no longer be switched on"}
 	}
 	return append(outcomes, outcome), rec.Forget(ctx, swapKey)
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/stokehq/stoke/runtime/run"
 )
 
-// Archive is a tarball of one image: an OCI layout, which containerd, podman and
-// skopeo read, and beside it the list by which `docker load` finds the same
-// blobs. Who wrote it stands in the index, outside of the image.
+// Archive is a tarball of one image: an OCI layout, which containerd, podman
+// and skopeo read, with the manifest.json that `docker load` needs for the same
+// blobs. The writer's name is in the index, outside of the image.
 type Archive string
 
 // markKey is the annotation of the index with the owner's id.
@@ -43,7 +43,7 @@ type Label struct {
 	Tag    string // name by which the image is loaded
 }
 
-// ErrForeign says that a file is no archive of ours.
+// ErrForeign: the file was not written by stoke.
 var ErrForeign = errors.New("not written by stoke")
 
 // ErrDamaged says that an archive of ours is not as it was written.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Built is an image, and what there is to say of it.
+// Built is an image with its description for the plan and the state.
 type Built struct {
 	Image    v1.Image
 	Digest   string            // of the manifest: sha256:…

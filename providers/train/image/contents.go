@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Contents is what goes into an image, listed and not yet read. Close it when
-// the image is no longer used.
+// Contents lists the files of an image before they are read. Close it when the
+// image is no longer used.
 type Contents struct {
 	spec    Spec
 	wheels  []*wheel

@@ -275,7 +275,7 @@ func TestTrainerThatDoesNotFitIsRefused(t *testing.T) {
 	spec.Trainer = program(t, elf.EM_AARCH64, "")
 	build(t, spec, nil)
 	spec.Trainer = filepath.Join(put(t, t.TempDir(), map[string]string{"x!": "#!/bin/sh\n"}), "x")
-	refused(t, spec, "trainer", summary, "no program for Linux")
+	refused(t, spec, "trainer", summary, "not a program for Linux")
 	spec.Trainer += "y"
 	refused(t, spec, "trainer", "There is no such file", "y")
 	if shell, err := filepath.EvalSymlinks("/bin/sh"); err == nil && runtime.GOOS == "linux" {

@@ -148,8 +148,8 @@ func (r Registry) Push(ctx context.Context, tag name.Tag, img v1.Image, progress
 	return nil
 }
 
-// Delete removes the manifest of a digest, and with it all tags of it. One that
-// is not there is no error.
+// Delete removes the manifest of a digest, and with it all tags of it. A
+// missing manifest is not an error.
 func (r Registry) Delete(ctx context.Context, ref name.Digest) error {
 	err := remote.Delete(ref, r.options(ctx)...)
 	if err = explain(ctx, ref, err); errors.Is(err, ErrNotFound) {

@@ -84,7 +84,7 @@ func (s *Spec) Check() error {
 	}
 	for name, value := range s.Labels {
 		if strings.HasPrefix(name, labelPrefix) || name == "" || strings.ContainsRune(name+value, 0) {
-			return mistake("labels", name, "Label cannot be used", "Names that begin with %s are stoke's own; a name is not empty, and nothing holds a zero byte.", labelPrefix)
+			return mistake("labels", name, "Label cannot be used", "Names that begin with %s are reserved for stoke; a name is not empty, and nothing holds a zero byte.", labelPrefix)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func (s *Spec) checkFiles() error {
 			return mistake("files", to, "Path in the image is malformed", "%q: %s.", to, err)
 		}
 		if from == "" || strings.ContainsRune(from, 0) {
-			return mistake("files", to, "Path of a file is malformed", "Say which file or folder of this machine goes to %s.", to)
+			return mistake("files", to, "Path of a file is malformed", "Name the file or folder of this machine for %s.", to)
 		}
 	}
 	return nil
@@ -105,9 +105,9 @@ func (s *Spec) checkFiles() error {
 func (s *Spec) checkPython() error {
 	switch {
 	case s.Wheels == "" && s.Python != "":
-		return mistake("python", "", "Argument python has no use", "It says for which Python wheels are unpacked. Remove it, or name the folder of the wheels: wheels = \"…\".")
+		return mistake("python", "", "Argument python has no use", "It selects the Python version of the wheels. Remove it, or name the folder of the wheels: wheels = \"…\".")
 	case s.Wheels == "" && s.SitePackages != "":
-		return mistake("site_packages", "", "Argument site_packages has no use", "It says where wheels are unpacked. Remove it, or name the folder of the wheels: wheels = \"…\".")
+		return mistake("site_packages", "", "Argument site_packages has no use", "It is the folder for unpacked wheels. Remove it, or name the folder of the wheels: wheels = \"…\".")
 	case s.Wheels == "":
 		return nil
 	case !pythonText.MatchString(s.Python):
@@ -131,7 +131,7 @@ func (s *Spec) checkProcess() error {
 		return mistake("working_dir", "", "Path in the image is malformed", "%q does not begin with a slash.", s.WorkingDir)
 	}
 	if s.User != "" && !userText.MatchString(s.User) {
-		return mistake("user", "", "User is no number", "Kubernetes tells root from others by number alone: give UID or UID:GID, such as %s; it is %q.", DefaultUser, s.User)
+		return mistake("user", "", "User is no number", "Kubernetes recognises root only by its number: give UID or UID:GID, such as %s; it is %q.", DefaultUser, s.User)
 	}
 	if s.Entrypoint != nil && len(s.Entrypoint) == 0 {
 		return mistake("entrypoint", "", "Entrypoint is empty", "Leave it out: the image then starts the trainer.")

@@ -26,7 +26,7 @@ var (
 func parseWheelName(file string) (wheelName, error) {
 	m := wheelText.FindStringSubmatch(file)
 	if m == nil {
-		return wheelName{}, fmt.Errorf("its name is not that of a wheel: NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
+		return wheelName{}, fmt.Errorf("its name is not a wheel's name: NAME-VERSION-PYTHON-ABI-PLATFORM.whl")
 	}
 	return wheelName{m[1], m[2], strings.Split(m[4], "."), strings.Split(m[5], "."), strings.Split(m[6], ".")}, nil
 }
@@ -42,7 +42,7 @@ func (n wheelName) normal() string {
 func (n wheelName) fits(python, processor string) error {
 	minor, err := strconv.Atoi(strings.TrimPrefix(python, "3."))
 	if err != nil {
-		return fmt.Errorf("%q is no version of Python", python)
+		return fmt.Errorf("%q is not a version of Python", python)
 	}
 	if !slices.ContainsFunc(n.platforms, func(tag string) bool { return platformFits(tag, processor) }) {
 		return fmt.Errorf("it is for %s, and the image for linux/%s", strings.Join(n.platforms, ", "), processor)

@@ -40,7 +40,7 @@ func checkProgram(argument, name string, platform v1.Platform) (dynamic bool, er
 		if errors.As(err, &file) {
 			return false, mistake(argument, "", "The trainer cannot be read", "%s: %s.", name, file.Err)
 		}
-		return false, mistake(argument, "", unfit, "%s is no program for Linux. "+remedy, name, platform.Architecture, tags, argument)
+		return false, mistake(argument, "", unfit, "%s is not a program for Linux. "+remedy, name, platform.Architecture, tags, argument)
 	}
 	defer f.Close()
 	if f.Class != elf.ELFCLASS64 || f.Machine != machines[platform.Architecture] || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {

@@ -95,7 +95,7 @@ func openWheel(spec *Spec, name string) (w *wheel, err error) {
 	return w, nil
 }
 
-// unpack says where each file goes, by PEP 427.
+// unpack finds the place in the image of each file, by PEP 427.
 func (w *wheel) unpack(spec *Spec) error {
 	if err := w.find(); err != nil {
 		return err

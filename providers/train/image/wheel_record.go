@@ -41,7 +41,7 @@ func (w *wheel) readRecord() error {
 			return nil
 		}
 		if err != nil || len(line) < 2 {
-			return unusable(w.name, "its RECORD is no list of files and hashes: %v", err)
+			return unusable(w.name, "its RECORD is not a list of files and hashes: %v", err)
 		}
 		name, sum := line[0], line[1]
 		if w.unlisted(name) {

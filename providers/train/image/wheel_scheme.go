@@ -61,7 +61,7 @@ func (w *wheel) place(name string, to scheme) (string, error) {
 	case "headers":
 		return path.Join(to.prefix, "include", "python"+to.python, w.is.distribution, rest), nil
 	}
-	return "", fmt.Errorf("%s: there is no kind of files %q", name, kind)
+	return "", fmt.Errorf("%s: unknown kind of files %q", name, kind)
 }
 
 // interpreter begins a script, wherever the base has its Python.

@@ -121,7 +121,7 @@ func TestWheelsThatCannotBeUsedAreRefused(t *testing.T) {
 		summary    string
 		part       string
 	}{
-		{"name", "alpha-1.0-any.whl", nil, unusable, "not that of a wheel"},
+		{"name", "alpha-1.0-any.whl", nil, unusable, "not a wheel's name"},
 		{"processor", "alpha-1.0-cp312-cp312-manylinux2014_aarch64.whl", nil, misfit, "linux/amd64"},
 		{"system", "alpha-1.0-cp312-cp312-macosx_11_0_x86_64.whl", nil, misfit, "macosx"},
 		{"python", "alpha-1.0-cp311-cp311-manylinux2014_x86_64.whl", nil, misfit, "Python 3.12"},

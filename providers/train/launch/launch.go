@@ -28,9 +28,9 @@ var (
 // processes at a time; ctx bounds each of them, and unless something else is
 // said, a call that it ends has changed nothing or can be repeated.
 type Launcher interface {
-	// Start makes a new run and lets it go. When it returns an error nothing
-	// runs and nothing is left; but for a *LeftError, with which it gives the id
-	// of the run that is to be removed.
+	// Start makes a new run and releases it. After an error nothing runs and
+	// nothing is left, except with a *LeftError: then Start returns the id of
+	// the run that has to be removed.
 	Start(ctx context.Context, operation string, s spec.Spec, c Code) (id string, err error)
 	// Settle decides what became of a Start that was interrupted: it gives the
 	// run if it was let go; else it removes what there is: ErrNoRun.
@@ -43,8 +43,8 @@ type Launcher interface {
 	Location(id string) Location
 	// Spec gives the specification that the run has now.
 	Spec(ctx context.Context, id string) (spec.Spec, error)
-	// Status says how the run stands: ErrNoRun, ErrForeign, or that it cannot be
-	// told.
+	// Status returns the run's status: ErrNoRun, ErrForeign, or why it cannot
+	// be read.
 	Status(ctx context.Context, id string) (State, error)
 	// Watch gives the status at once and then whenever it may have changed, until
 	// ctx ends or the caller has seen enough. An error is the last that it gives.
@@ -58,8 +58,8 @@ type Launcher interface {
 	// are none, at once. It lets the run save a checkpoint for so long as patience
 	// and ctx allow.
 	Stop(ctx context.Context, id string, patience time.Duration) error
-	// Remove removes all that is left of a stopped run. One that is gone already
-	// is no error.
+	// Remove removes all that is left of a stopped run. A missing run is not an
+	// error.
 	Remove(ctx context.Context, id string) error
 
 	// Logs gives what the run's processes have said, the oldest line first.
@@ -90,14 +90,14 @@ type Releaser interface {
 	Release(ctx context.Context, id string) error
 }
 
-// Inside is what can be done beside a run's processes.
+// Inside runs commands and forwards ports next to a run's processes.
 type Inside interface {
 	providers.RunNames
 	providers.RunExecutor
 	providers.RunForwarder
 }
 
-// State is how a run stands and what is left of it.
+// State is the status of a run, with the files and roles that remain.
 type State struct {
 	spec.Status
 	Saved   int64  // step of the newest checkpoint that is there; -1: none
@@ -105,14 +105,14 @@ type State struct {
 	Roles   []Role // the processes, as far as they are known
 	Program bool   `json:"-"` // its workers run a program: no epochs, and steps only where the program reports them
 
-	// Perished says that what the run had saved, if anything, went with its
-	// coordinator, whom nobody can ask any more how far it came: it starts over.
+	// Perished: the coordinator and its checkpoints are lost. The run starts
+	// over.
 	Perished bool `json:",omitempty"`
 	// Broken says what a run cannot go on without, although its coordinator runs or
 	// could: then it is lost. "" where there is nothing of the kind.
 	Broken string `json:"-"`
-	// Renew says why a run that goes on is to be stopped at a checkpoint and go on
-	// from there, which loses nothing; "" where it is not.
+	// Renew is why a running run has to be stopped at a checkpoint and resumed,
+	// without loss; "" if it does not.
 	Renew string `json:"-"`
 	// Warnings say what threatens a run that goes on, and that stopping it would not
 	// mend.
@@ -236,5 +236,5 @@ func (s State) UsageOf(r Role) *spec.Usage {
 	return &u
 }
 
-// Idle tells the phases of a run that is unfinished and that nobody runs.
+// Idle reports whether a phase is unfinished and has no running processes.
 func Idle(p spec.Phase) bool { return p == spec.Lost || p == spec.Stopped }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// LeftError says that not all of a run could be removed, and what is left.
+// LeftError reports that a run could not be removed completely, and what
+// remains.
 type LeftError struct {
 	Err     error    // why
 	Place   string   // the namespace
@@ -18,7 +19,7 @@ func (e *LeftError) Unwrap() error { return e.Err }
 
 func (e *LeftError) Error() string {
 	if e.Unseen != nil {
-		return fmt.Sprintf("%v; what is left in the namespace %s cannot be told: %v", e.Err, e.Place, e.Unseen)
+		return fmt.Sprintf("%v; the rest in the namespace %s is unknown: %v", e.Err, e.Place, e.Unseen)
 	}
 	return fmt.Sprintf("%v; in the namespace %s, removed: %s; left: %s", e.Err, e.Place, named(e.Removed), named(e.Left))
 }

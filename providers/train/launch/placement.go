@@ -1,8 +1,8 @@
 package launch
 
-// Placement says where the pods of a run on a cluster are, and what they get.
-// All of it is part of their templates, which are immutable: a change of it
-// makes them anew.
+// Placement is where the pods of a run on a cluster are, and their resources.
+// All of it is part of their templates, which are immutable: a change recreates
+// the pods.
 type Placement struct {
 	Namespace string `json:"namespace"`
 	Image     string `json:"image"` // whose entry point is stoke-trainer

@@ -83,7 +83,7 @@ func (c *Cluster) answer(q clusterRequest) (int, any) {
 	}
 	if c.Deny != nil && c.Deny(q.verb+" "+q.resource, q.name) {
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden,
-			fmt.Sprintf("%s %q is forbidden: User \"somebody\" cannot %s resource %q in API group %q in the namespace %q", q.resource, q.name, q.verb, q.resource, group(q.resource), q.namespace))
+			fmt.Sprintf("%s %q is forbidden: User \"user\" cannot %s resource %q in API group %q in the namespace %q", q.resource, q.name, q.verb, q.resource, group(q.resource), q.namespace))
 	}
 	return c.carryOut(q)
 }

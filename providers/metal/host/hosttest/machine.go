@@ -88,7 +88,7 @@ func named(cmd host.Command) error {
 	if len(cmd.Args) < 3 || cmd.Args[1] != "-c" || !strings.Contains(cmd.Args[2], "\n") || strings.HasPrefix(cmd.Args[2], "# ") {
 		return nil
 	}
-	return fmt.Errorf("the first line of a script says what it is for, as a comment: %.80q", cmd.Args[2])
+	return fmt.Errorf("the first line of a script is a comment with its purpose: %.80q", cmd.Args[2])
 }
 
 // read keeps what a command gets on standard input.

@@ -9,16 +9,17 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// judge has a run that its coordinator believes in not go on where it cannot.
-// What the coordinator has saved beside itself goes with its pod.
+// judge records that a run cannot continue although its coordinator believes
+// that it can. Checkpoints in the coordinator's pod are lost with the pod.
 func (s *sight) judge(state *launch.State) {
 	if why := s.broken(); why != "" && !state.Phase.Final() {
 		state.Phase, state.Message, state.Broken, state.Saved = spec.Lost, why, why, -1
 	}
 }
 
-// broken names the Job for whose lack the run does not go on, whatever its
-// coordinator says: that of the servers, or those of all workers. "" is none.
+// broken names the missing Job without which the run cannot continue, whatever
+// its coordinator reports: the Job of the servers, or the Jobs of all workers.
+// "": none is missing.
 func (s *sight) broken() string {
 	of, err := s.spec()
 	if why := s.without(server); why != "" && !(err == nil && of.ParameterServer.Replicas == 0) {
@@ -36,8 +37,8 @@ func (s *sight) broken() string {
 	return s.without(workerHigh)
 }
 
-// without says why a role's Job has no pods and makes none any more; "" where it
-// does.
+// without returns why a role's Job has no pods and creates none; "" if it has
+// or will have pods.
 func (s *sight) without(role string) string {
 	j := s.job(role)
 	if j == nil {

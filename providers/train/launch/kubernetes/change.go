@@ -208,7 +208,7 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, code laun
 	if err := c.ensureClasses(ctx, of); err != nil {
 		return err
 	}
-	if err := c.makeClaim(ctx, of); err != nil { // which may take long: somebody else may take the run meanwhile
+	if err := c.makeClaim(ctx, of); err != nil { // which may take long: another stoke may take the run
 		return err
 	}
 	if err := c.again(ctx, of, taken); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// makeClaim makes the claim that the coordinator's pod needs, where it is not
-// there: one that is on its way out is waited for, and one that has lost its
-// volume is replaced. No pod of the run uses it at that time.
+// makeClaim creates the claim that the coordinator's pod needs, unless it
+// exists. It waits for a claim that is being deleted, and replaces a claim that
+// has lost its volume. No pod of the run uses it at that time.
 func (c *cluster) makeClaim(ctx context.Context, l *layout) error {
 	if l.Storage == "" {
 		return nil
@@ -32,7 +32,7 @@ func (c *cluster) makeClaim(ctx context.Context, l *layout) error {
 		case !there:
 			continue // it went meanwhile
 		case is.Labels[runLabel] != l.id:
-			return fmt.Errorf("claim %s/%s: %w: somebody else made it; delete it, or move what is on it", c.namespace, l.id, launch.ErrForeign)
+			return fmt.Errorf("claim %s/%s: %w: another user or program made it; delete it, or move what is on it", c.namespace, l.id, launch.ErrForeign)
 		case is.DeletionTimestamp == nil && is.Status.Phase != core.ClaimLost:
 			return nil
 		case is.DeletionTimestamp == nil:
@@ -48,9 +48,9 @@ func (c *cluster) makeClaim(ctx context.Context, l *layout) error {
 	}
 }
 
-// claimLoss says what became of the claim of a run; "" is nothing. going tells
-// one that is there for as long as a pod uses it. A claim that cannot be looked at
-// is taken to be well.
+// claimLoss returns what has happened to the claim of a run; "" if it is well
+// or cannot be read. going reports that the claim is being deleted and a pod
+// still uses it.
 func (c *cluster) claimLoss(ctx context.Context, id string, p launch.Placement) (why string, going bool) {
 	if p.Storage == "" {
 		return "", false
@@ -82,7 +82,7 @@ func (s *sight) withoutClaim(state *launch.State, why string, going bool, p laun
 			return
 		}
 		state.Fleeting = true
-		state.Warnings = append(state.Warnings, why+": the run goes on, but what it has saved goes with its coordinator's pod; checkpoint.place would keep it")
+		state.Warnings = append(state.Warnings, why+": the run continues, but its checkpoints are lost with its coordinator's pod; checkpoint.place would keep them")
 	default:
 		if state.Phase == spec.Pending {
 			state.Phase, state.Message = spec.Lost, why

@@ -22,10 +22,9 @@ import (
 // collectTime bounds how long what a run leaves is fetched.
 const collectTime = 10 * time.Minute
 
-// conclude takes down how a run ended: what it measured, what it said and its
-// model are fetched from the pods, which are gone one day, and its status is
-// written to its ConfigMap. What cannot be had is no reason to hold the rest
-// back: the status says what is missing.
+// conclude saves the results of an ended run: it fetches metrics, logs and
+// model from the pods before they are deleted, and writes the status to the
+// ConfigMap. Missing results are named in the status and do not stop the rest.
 func (l *Launcher) conclude(ctx context.Context, c *cluster, s *sight, asked *session, state launch.State, durable bool) (launch.State, error) {
 	within, cancel := context.WithTimeout(ctx, collectTime)
 	defer cancel()
@@ -56,8 +55,8 @@ func (l *Launcher) conclude(ctx context.Context, c *cluster, s *sight, asked *se
 	return state, nil
 }
 
-// collect fills the run's folder on this machine: beside it first, and in its
-// place where the collection is whole or there is none yet.
+// collect fills the run's folder on this machine: first a folder next to it,
+// which takes its place if the collection is complete or there is none yet.
 func (l *Launcher) collect(ctx context.Context, c *cluster, id string, s *sight, asked *session, state launch.State) error {
 	folder := filepath.Join(l.folder, id)
 	if err := os.MkdirAll(l.folder, 0o700); err != nil {
@@ -96,8 +95,8 @@ func (l *Launcher) collect(ctx context.Context, c *cluster, id string, s *sight,
 	return settle(half, folder, failed)
 }
 
-// settle brings a collection to its place. One that failed in part takes no
-// other's: what was collected before stays.
+// settle moves a collection to its place. A partial collection does not replace
+// an earlier one.
 func settle(half, folder string, failed error) error {
 	_, err := os.Lstat(folder)
 	switch {
@@ -179,7 +178,7 @@ func collectModel(ctx context.Context, asked *session, at run.Folder) error {
 			continue
 		}
 		if h.Typeflag != tar.TypeReg || h.Size > maxModel {
-			return fmt.Errorf("model: %q is no plain file", h.Name)
+			return fmt.Errorf("model: %q is not a plain file", h.Name)
 		}
 		if err := root.MkdirAll(filepath.Dir(h.Name), 0o700); err != nil {
 			return fmt.Errorf("model: %w", err)

@@ -15,15 +15,16 @@ import (
 	"github.com/stokehq/stoke/providers/train/launch"
 )
 
-// Several stokes may look after one run: another terminal, a pipeline. What is
-// written to a run's ConfigMap follows from what was seen of the run, so that it
-// is written only if nobody has written since; else it is decided anew.
+// Several stokes may manage one run: another terminal, a pipeline. Each write
+// to a run's ConfigMap follows from an observed version, and is made only if
+// that version is still current; else stoke reads and decides again.
 
 // tries bounds how often a decision is made anew.
 const tries = 5
 
-// decide carries out a decision on what was seen of a run, and makes it anew on
-// what is seen then while somebody else has changed the run's ConfigMap since.
+// decide carries out a decision on an observed run. On a conflict, because
+// another process has changed the run's ConfigMap, it reads the run and decides
+// again.
 func (c *cluster) decide(ctx context.Context, id string, s *sight, do func(*sight) error) error {
 	for n := 1; ; n++ {
 		err := do(s)
@@ -31,7 +32,7 @@ func (c *cluster) decide(ctx context.Context, id string, s *sight, do func(*sigh
 			return err
 		}
 		if n == tries {
-			return fmt.Errorf("somebody else goes on changing the run: %w", err)
+			return fmt.Errorf("another process keeps changing the run: %w", err)
 		}
 		if s, err = c.look(ctx, id); err != nil {
 			return err
@@ -56,8 +57,7 @@ func (c *cluster) set(ctx context.Context, is *core.ConfigMap, entries map[strin
 	return c.patch(ctx, configMaps, is.Name, text)
 }
 
-// record writes down how the run that was seen stands, for when nobody can be
-// asked.
+// record saves the observed status, for readers when the coordinator is gone.
 func (c *cluster) record(ctx context.Context, s *sight, state launch.State) error {
 	state.Roles = nil
 	text, err := json.Marshal(state)
@@ -68,9 +68,9 @@ func (c *cluster) record(ctx context.Context, s *sight, state launch.State) erro
 	return c.set(ctx, &s.config, map[string]*string{keyStatus: &value}, nil)
 }
 
-// suspend keeps the Jobs of a run whose end was recorded from starting pods that
-// still wait. Those of a resumed run, which have the same names, are left alone;
-// who may not suspend them leaves it to others.
+// suspend keeps the Jobs of a run whose end was recorded from starting pods
+// that still wait. The Jobs of a resumed run, which have the same names, are
+// left as they are; a caller without the right to suspend them is not an error.
 func (c *cluster) suspend(ctx context.Context, s *sight) error {
 	for _, j := range s.jobs {
 		if j.Spec.Suspend != nil && *j.Spec.Suspend || !s.waits(&j) {
@@ -84,7 +84,7 @@ func (c *cluster) suspend(ctx context.Context, s *sight) error {
 	return nil
 }
 
-// waits tells a Job of which pods are yet to be made or to run.
+// waits reports whether a Job has pods that are not created or not running yet.
 func (s *sight) waits(j *batch.Job) bool {
 	if condition(j, batch.JobComplete) != nil || condition(j, batch.JobFailed) != nil {
 		return false
@@ -95,8 +95,8 @@ func (s *sight) waits(j *batch.Job) bool {
 	return len(s.bare(j)) > 0 || slices.ContainsFunc(s.pods, pending)
 }
 
-// errResumed says that a run is no longer the one that was to be resumed.
-var errResumed = errors.New("somebody else has resumed the run meanwhile; plan again")
+// errResumed: another process has resumed the run since it was read.
+var errResumed = errors.New("another process has resumed the run; plan again")
 
 // turn counts how often the run was taken, to be resumed.
 func (s *sight) turn() int {
@@ -104,8 +104,9 @@ func (s *sight) turn() int {
 	return n
 }
 
-// take has nobody else resume the run that had this turn, and gives its next.
-// What others have seen of it up to now they cannot record any more.
+// take reserves the right to resume the run at this turn, and returns the next
+// turn. Other processes can then no longer record the status that they observed
+// before.
 func (c *cluster) take(ctx context.Context, id string, turn int) (int, error) {
 	s, err := c.look(ctx, id)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *cluster) take(ctx context.Context, id string, turn int) (int, error) {
 			return errResumed
 		}
 		if state, ok := s.recorded(); ok && !launch.Idle(state.Phase) {
-			return fmt.Errorf("the run has ended meanwhile: it %s; plan again", state.Phase)
+			return fmt.Errorf("the run has ended since: it %s; plan again", state.Phase)
 		}
 		return c.set(ctx, &s.config, nil, turned(turn+1))
 	})

@@ -136,7 +136,7 @@ func TestResumedOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := slow.Resume(t.Context(), id, someRun(3, 1), launch.Code{}); err == nil || !strings.Contains(err.Error(), "the run has ended meanwhile") {
+	if err := slow.Resume(t.Context(), id, someRun(3, 1), launch.Code{}); err == nil || !strings.Contains(err.Error(), "the run has ended since") {
 		t.Errorf("a run that has succeeded: %v", err)
 	}
 	got := w.Kubectl(t, "", "-n", w.ns, "get", "configmap", id, "-o", `jsonpath={.metadata.annotations.stoke\.dev/operation} {.data.spec-hash}`)

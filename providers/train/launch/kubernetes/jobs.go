@@ -19,8 +19,8 @@ const (
 	workerRetries      = 5
 )
 
-// jobs are the run's, in the order in which they are made: with the
-// coordinator's the run is let go.
+// jobs returns the run's Jobs in order of creation. The coordinator's is last:
+// it releases the run.
 func (l *layout) jobs() []*batch.Job {
 	var all []*batch.Job
 	if n := l.spec.ParameterServer.Replicas; n > 0 {
@@ -36,8 +36,9 @@ func (l *layout) jobs() []*batch.Job {
 	return append(all, l.single())
 }
 
-// single is the coordinator's Job. What its pod leaves beside itself is there
-// for the next container, so that a crash restarts it in its place.
+// single is the coordinator's Job. Files that a container leaves in the pod's
+// volume are there for the next container, so that a crash restarts it in its
+// place.
 func (l *layout) single() *batch.Job {
 	return l.job(coordinator, batch.JobSpec{BackoffLimit: new(int32(coordinatorRetries))})
 }
@@ -96,7 +97,7 @@ func rules(role string) []batch.PodFailurePolicyRule {
 		on(batch.PodFailurePolicyActionFailIndex, spec.EndGivenUp, spec.EndNoCoordinator, spec.EndUsage))
 }
 
-// Pods are those of a role that are alike.
+// Pods is a group of equal pods of a role.
 type Pods struct {
 	Role  string // coordinator, ps or worker
 	Count int

@@ -142,7 +142,7 @@ func (c *cluster) ensureClasses(ctx context.Context, l *layout) error {
 			continue
 		}
 		if _, err := c.create(ctx, classes, class, nil); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("%w; somebody who may has to make it, with the value %d, or leave priority out", err, class.Value)
+			return fmt.Errorf("%w; a user with that right has to make it, with the value %d, or leave priority out", err, class.Value)
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func (c *cluster) purge(ctx context.Context, id, operation string) error {
 	}
 	if there && (config.Labels[runLabel] != id || operation != "" && config.Annotations[operationAnnotation] != operation) {
 		if operation != "" {
-			return nil // somebody else's: nothing of this run was made
+			return nil // another operation's run: nothing of this one was made
 		}
 		return launch.ErrForeign
 	}

@@ -24,8 +24,8 @@ import (
 // maxLine bounds one line of a log.
 const maxLine = 1 << 20
 
-// streamOf tells the streams apart, of which Kubernetes keeps one log: on
-// standard output are a coordinator's events alone, which have a form.
+// streamOf separates the two streams, which Kubernetes merges into one log:
+// standard output has only the coordinator's events, which have a known form.
 func streamOf(text string) string {
 	if strings.HasPrefix(text, `{"n":`) || strings.HasPrefix(text, `{"role":`) {
 		return launch.Stdout
@@ -79,7 +79,7 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 	}
 }
 
-// over tells a run of which no pod runs or is to run.
+// over reports whether no pod of the run is running or will start.
 func (s *sight) over() bool {
 	status := s.derived()
 	_, ended := s.outcome()

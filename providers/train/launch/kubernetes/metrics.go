@@ -70,8 +70,8 @@ type stop struct{ error }
 
 func (s stop) Unwrap() error { return s.error }
 
-// events passes on what the coordinator has after event n, and gives the number
-// of the last one; over tells that with follow there are none to come.
+// events passes on the coordinator's events after event n, and returns the
+// number of the last one; over: with follow, no more will arrive.
 func (s *session) events(ctx context.Context, n int64, follow bool, event func(spec.Event) error) (last int64, over bool, err error) {
 	for {
 		wait := time.Duration(0)

@@ -100,7 +100,7 @@ func (c *cluster) whyClaimsWait(ctx context.Context, s *sight) {
 // hour or so.
 func (c *cluster) whatCompleted(ctx context.Context, s *sight) {
 	if s.job(coordinator) != nil {
-		return // which says itself how it stands
+		return // which reports its own status
 	}
 	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=Completed", Limit: 500})
 	if err != nil {

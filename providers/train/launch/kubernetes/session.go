@@ -16,7 +16,7 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// errNoCoordinator says that there is no coordinator to be asked at present.
+// errNoCoordinator: no coordinator is running that could answer.
 var errNoCoordinator = errors.New("the run's coordinator does not run")
 
 // session talks to the coordinator of a run.
@@ -38,7 +38,7 @@ func (c *cluster) session(ctx context.Context, id string, all []core.Pod) (*sess
 		return nil, err
 	}
 	if !there {
-		return nil, fmt.Errorf("the Secret %s is gone: nobody can talk to the run any more", id)
+		return nil, fmt.Errorf("the Secret %s is gone: stoke cannot connect to the run", id)
 	}
 	pin, err := certificate.ReadPin(secret.Data[keyCertificate])
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	container    = "trainer" // in each pod of a run; others are somebody else's
+	container    = "trainer" // in each pod of a run; others are added by the cluster
 	nobody       = 65532     // the user of the pods, as in distroless images
 	specFolder   = "/etc/stoke"
 	secretFolder = "/etc/stoke-secret"
@@ -220,8 +220,8 @@ func (l *layout) environment(role string, r launch.PodRole) []core.EnvVar {
 	return all
 }
 
-// tolerations are the user's, those for the GPUs that are asked for, and a short
-// one for nodes that do not answer.
+// tolerations returns the user's tolerations, one for the requested GPUs, and a
+// short one for nodes that do not answer.
 func tolerations(role string, r launch.PodRole) []core.Toleration {
 	var all []core.Toleration
 	for _, t := range r.Tolerations {

@@ -64,9 +64,9 @@ func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, 
 	return sup, nil
 }
 
-// How long a supervisor is waited for that has the run's lock: one whose run goes
-// on, as status.json says, which lags behind the API; and one whose run has ended,
-// that still waits for its roles to end.
+// How long to wait for a supervisor that has the run's lock: one whose run is
+// running by status.json, which lags behind the API; and one whose run has
+// ended, and that still waits for its roles to end.
 const (
 	lag     = 3 * time.Second
 	goodbye = 45 * time.Second
@@ -184,7 +184,7 @@ func (p *pending) introduce(ctx context.Context) (run.Supervisor, error) {
 	case json.Unmarshal(a.line, &sup) != nil:
 		return sup, fmt.Errorf("supervisor introduced itself with %.80q", a.line)
 	case sup.PID != p.cmd.Process.Pid || !sup.Alive():
-		return sup, fmt.Errorf("supervisor says that it is process %d, but it is %d", sup.PID, p.cmd.Process.Pid)
+		return sup, fmt.Errorf("supervisor reports process %d, but it is %d", sup.PID, p.cmd.Process.Pid)
 	}
 	return sup, nil
 }

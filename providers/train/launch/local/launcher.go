@@ -122,7 +122,7 @@ const staleTime = 10 * time.Second
 
 func standing(f run.Folder) (launch.State, error) {
 	fail := func(err error) (launch.State, error) {
-		return launch.State{}, fmt.Errorf("read how the run stands: %s: %w", f.StatusFile(), err)
+		return launch.State{}, fmt.Errorf("read the run's status: %s: %w", f.StatusFile(), err)
 	}
 	// Looked at before the status is read: a supervisor that ends in between
 	// has written its final status by then.
@@ -134,8 +134,8 @@ func standing(f run.Folder) (launch.State, error) {
 	if err != nil {
 		return fail(err)
 	}
-	// A supervisor that ended before it was let go leaves a pending run behind
-	// that nobody will ever start.
+	// A supervisor that ended before its run was released leaves a pending run
+	// that will never start.
 	if s.Phase == spec.Pending && !alive {
 		s.Phase = spec.Lost
 	}

@@ -162,7 +162,7 @@ func shortly(t *testing.T) context.Context {
 
 func TestBadSupervisorsAreNotLetGo(t *testing.T) {
 	tests := map[string]string{
-		"liar": "supervisor says that it is process",
+		"liar": "supervisor reports process",
 		"loud": "ended before it was ready",
 		"odd":  `introduced itself with "hello\n"`,
 		"mute": "did not say who it is",

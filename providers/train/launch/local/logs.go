@@ -47,8 +47,8 @@ func (s *source) close() {
 	}
 }
 
-// replaced reports whether another file lies at the source's path by now: each
-// term of a coordinator begins metrics.jsonl anew, with the events so far.
+// replaced reports whether the source's path has another file: each term of a
+// coordinator writes metrics.jsonl from its beginning, with the events so far.
 func (s *source) replaced(path string) bool {
 	if s == nil {
 		return false
@@ -299,8 +299,8 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 	var s *source
 	defer func() { s.close() }()
 	return l.follow(ctx, id, follow, func(bool) error {
-		// What a superseded coordinator still writes to the file before this one
-		// is no event of the run.
+		// Events that a superseded coordinator still writes to the old file do
+		// not belong to the run.
 		if s.replaced(f.Metrics()) {
 			s.close()
 			s = nil

@@ -127,8 +127,8 @@ func (p Place) List() (ids []string, err error) {
 	return ids, err
 }
 
-// Remove removes the run's folder with everything in it. One that is gone
-// already is no error; one without the run's mark is ErrNotOurs.
+// Remove removes the run's folder with everything in it. A missing folder is
+// not an error; a folder without the run's mark is ErrNotOurs.
 func (p Place) Remove(id string) error {
 	_, err := p.Find(id)
 	if errors.Is(err, fs.ErrNotExist) {
