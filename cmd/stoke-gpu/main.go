@@ -150,7 +150,7 @@ func (p *program) checkCommand() *cobra.Command {
 		Use: "check", Short: "Say whether the GPUs are fit for work", Args: cobra.NoArgs,
 		Long: "Judge the GPUs by the rules of docs/gpu-health.md. It ends with 0 where all are fit, warnings included, and with 1\n" +
 			"where one is unfit, where fewer answer than expected, or without NVIDIA's driver. Where stoke-trainer-gpu is next to\n" +
-			"this program, it measures copies and a product on each GPU that is idle: that takes some ten seconds for each.",
+			"this program, it measures copies and a product on each GPU that is idle, for a minute at most.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {
 				e.GPUs = strings.Split(only, ",")

@@ -55,6 +55,12 @@ func visibleGPUs() []string {
 	return names
 }
 
+// machineError is a fault of the machine's driver, or a check without a verdict: it is
+// the same for all GPUs of the machine.
+type machineError struct{ error }
+
+func (e machineError) Unwrap() error { return e.error }
+
 // checkGPUs returns a worker.GPUError where gpu_health is required and the GPUs of a
 // worker, nil for all, are not known to be fit.
 func (r *role) checkGPUs(ctx context.Context, names []string) error {
@@ -68,9 +74,13 @@ func (r *role) checkGPUs(ctx context.Context, names []string) error {
 	report, err := probe.Check(ctx, probe.Path(), e)
 	switch {
 	case err != nil:
-		return worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs cannot be checked: %w", err)}
+		return worker.GPUError{Err: machineError{fmt.Errorf("gpu_health is required, and the GPUs cannot be checked: %w", err)}}
 	case report.Verdict == gpu.Unfit:
-		return worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs are unfit: %s", report.Reasons())}
+		err := fmt.Errorf("gpu_health is required, and the GPUs are unfit: %s", report.Reasons())
+		if report.Snapshot.Fault != "" {
+			err = machineError{err}
+		}
+		return worker.GPUError{Err: err}
 	case report.Verdict == gpu.Warning:
 		r.log.Warn("GPUs", "warning", report.Reasons())
 	}

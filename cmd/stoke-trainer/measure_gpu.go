@@ -25,7 +25,7 @@ func measureGPUCommand() *cobra.Command {
 	rows := 8192
 	cmd := &cobra.Command{
 		Use: "measure-gpu GPU", Short: "Measure copies and products on one GPU, by UUID or index", Args: cobra.ExactArgs(1),
-		Long: "Measure copies between host and GPU, and products of matrices of bfloat16, one of which is compared with Go's.\n" +
+		Long: "Measure copies between host and GPU, and products of matrices of bfloat16. The numbers of one product are checked.\n" +
 			"It prints a JSON object, also where the GPU fails. The GPU should have nothing else to do.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(measureGPU(cmd.Context(), args[0], rows))
@@ -35,7 +35,7 @@ func measureGPUCommand() *cobra.Command {
 	return cmd
 }
 
-// measureGPU measures one GPU. What this machine lacks says nothing about the GPU.
+// measureGPU measures one GPU. A fault of the machine's software is no fault of the GPU.
 func measureGPU(ctx context.Context, name string, rows int) gpu.Measured {
 	unable := func(err error) gpu.Measured { return gpu.Unmeasured(false, err.Error()) }
 	entry, err := entryOf(&spec.Spec{Engine: spec.EngineXLA})

@@ -125,14 +125,15 @@ type gpuVerdict struct {
 
 func gpuVerdictType() attr.Type {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"index": types.Int64Type, "uuid": types.StringType, "name": types.StringType, "verdict": types.StringType, "reasons": types.StringType,
+		"index": types.Int64Type, "uuid": types.StringType, "name": types.StringType,
+		"verdict": types.StringType, "reasons": types.StringType,
 	}}
 }
 
 func gpuHealthAttribute() schema.Attribute {
 	return schema.ListAttribute{Computed: true, ElementType: gpuVerdictType(),
-		Description: "Health of each GPU by the rules of docs/gpu-health.md, from nvidia-smi: verdict is fit, warning or unfit, and reasons " +
-			"has the broken rules. Empty without NVIDIA's driver."}
+		Description: "Health of each GPU by the rules of docs/gpu-health.md, from nvidia-smi: verdict is fit, warning or unfit, " +
+			"and reasons has the broken rules. Empty without NVIDIA's driver."}
 }
 
 // judgeEach returns the verdict on each GPU.
@@ -152,8 +153,8 @@ func judgeEach(s gpu.Snapshot) []gpuVerdict {
 	return all
 }
 
-// gpuHealth returns the verdicts on the GPUs of a machine; null, with a warning, where it
-// cannot be asked.
+// gpuHealth returns the verdicts on the GPUs of a machine. Where nvidia-smi cannot be run,
+// the list is null, with a warning.
 func gpuHealth(ctx context.Context, m host.Machine, f facts.Facts) (types.List, diag.Diagnostics) {
 	if f.NVIDIADriver == "" {
 		return types.ListValueFrom(ctx, gpuVerdictType(), []gpuVerdict{})

@@ -101,7 +101,8 @@ func imageArguments() map[string]schema.Attribute {
 			"stoke-trainer-gpu is then at " + image.GPUTrainerPath + ", and `base` needs glibc and libstdc++. Default: false."},
 		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: the provider's."),
 		"stoke_gpu": text("Path of a stoke-gpu for `platform`, which reads the health of GPUs: it is then at " + image.StokeGPUPath +
-			", from where pods of programs get it, too. Default: with `gpu`, the one next to stoke-trainer-gpu if it is for `platform`; else none."),
+			", from where pods of programs get it, too. Default: with `gpu`, the one next to stoke-trainer-gpu " +
+			"if it is for `platform`; else none."),
 		"gpu_files": text("With `gpu`: folder of XLA's plugin, CUDA's libraries, ptxas and libdevice.10.bc, " +
 			"which becomes " + image.GPUFolder + ". Default: none; the base or `wheels` have them."),
 		"files":             textMap("Path in the image, and the file or folder of this machine that goes there. Files belong to root and can be read by everybody; of their modes only whether they can be executed counts. Links may not lead out of their folder."),

@@ -38,8 +38,8 @@ func mistaken(at path.Path, summary string, err error) diag.Diagnostic {
 
 // inputs are the arguments that the image depends on.
 func (m *imageModel) inputs() []attr.Value {
-	return []attr.Value{m.Base, m.Platform, m.Trainer, m.GPU, m.GPUTrainer, m.GPUFiles, m.StokeGPU, m.Files, m.Wheels, m.Python, m.SitePackages,
-		m.Environment, m.WorkingDir, m.Entrypoint, m.Command, m.User, m.Labels}
+	return []attr.Value{m.Base, m.Platform, m.Trainer, m.GPU, m.GPUTrainer, m.GPUFiles, m.StokeGPU, m.Files, m.Wheels,
+		m.Python, m.SitePackages, m.Environment, m.WorkingDir, m.Entrypoint, m.Command, m.User, m.Labels}
 }
 
 // known tells whether all inputs are, down to the elements of maps and lists.
@@ -202,7 +202,8 @@ func (s *settings) equipGPU(ctx context.Context, spec *image.Spec) diag.Diagnost
 	if _, err := s.trainerVersion(ctx, t, spec.Platform.OS, spec.Platform.Architecture); err != nil {
 		return otherVersion("gpu_trainer", spec.GPUTrainer, err)
 	}
-	if beside := filepath.Join(filepath.Dir(spec.GPUTrainer), stokeGPUName); spec.StokeGPU == "" && image.CheckStokeGPU(beside, spec.Platform) == nil {
+	beside := filepath.Join(filepath.Dir(spec.GPUTrainer), stokeGPUName)
+	if spec.StokeGPU == "" && image.CheckStokeGPU(beside, spec.Platform) == nil {
 		spec.StokeGPU = beside
 	}
 	return nil

@@ -126,8 +126,8 @@ func Rules() []Rule {
 			exceeds(Uncorrected, "%.0f memory errors that ECC could not correct; reset it")},
 		{RuleFailed, Unfit, "a row of memory could not be replaced: no spare row is left", memory, nil,
 			exceeds(RemapFailed, "a row of memory could not be replaced; it may need a repair")},
-		{RuleCompute, Unfit, "the trainer's measurement computes wrong numbers, ends with an error, or takes longer than a minute", dcgm,
-			nil, checkCompute},
+		{RuleCompute, Unfit, "the trainer's measurement computes wrong numbers, ends with an error, or takes longer than a minute",
+			dcgm, nil, checkCompute},
 		{RulePending, Warning, "a row of memory is replaced at the next reset; until then its pages are not used", memory, nil,
 			exceeds(RemapPending, "a row of memory waits for a reset to be replaced")},
 		{RuleXIDWarning, Warning, "an XID, as the table below has them: the GPU works on", catalogue, nil, checkXIDs(Warning)},
@@ -136,7 +136,8 @@ func Rules() []Rule {
 		{RuleSlowdown, Warning, "the hardware has halved the clocks, or more", clocks, nil, checkThrottle(RuleSlowdown)},
 		{RuleInUse, Warning, "another process computes on the GPU, where an idle one is expected", queries, nil, checkIdle},
 		{RuleProduct, Warning, "a product of matrices has less than a quarter of the published speed, see below", dcgm, nil, checkProduct},
-		{RuleLink, Warning, "copies to the host or from it have less than an eighth of the published speed, see below", dcgm, nil, checkLink},
+		{RuleLink, Warning, "copies to the host or from it have less than an eighth of the published speed, see below",
+			dcgm, nil, checkLink},
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Measured is what stoke-trainer-gpu has measured on one GPU. Exactly one of three is
+// Measured has the measurements of one GPU by stoke-trainer-gpu. Exactly one of three is
 // given: the rates, Unable, or Failed.
 type Measured struct {
 	Upload   float64 `json:"upload_bytes_per_second,omitempty"`   // from pinned memory of the host
 	Download float64 `json:"download_bytes_per_second,omitempty"` // to pinned memory of the host
 	Product  float64 `json:"product_flops_per_second,omitempty"`  // of square matrices of bfloat16 with sums in float32
 	Size     int     `json:"size,omitempty"`                      // rows of these matrices
-	Unable   string  `json:"unable,omitempty"`                    // why nothing was measured; it says nothing about the GPU
+	Unable   string  `json:"unable,omitempty"`                    // why nothing was measured: no fault of the GPU
 	Failed   string  `json:"failed,omitempty"`                    // what is wrong with the GPU
 }
 
@@ -75,8 +75,8 @@ type Speed struct {
 	Source  string
 }
 
-// Speeds returns the models whose speed is published. The first one that matches a name
-// counts.
+// Speeds returns the models whose speed is published. The first model that matches a
+// name counts.
 func Speeds() []Speed {
 	const h100 = "https://www.nvidia.com/en-us/data-center/h100/"
 	const h200 = "https://www.nvidia.com/en-us/data-center/h200/"

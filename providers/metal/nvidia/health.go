@@ -24,8 +24,8 @@ func readingsOf(text string) gpu.Snapshot {
 	return s
 }
 
-// Readings returns the readings of a machine's GPUs. Without a loaded driver there are
-// none: other checks report that.
+// Readings returns the readings of a machine's GPUs. Without a loaded driver the
+// snapshot is empty: other checks report that.
 func Readings(ctx context.Context, m host.Machine) (s gpu.Snapshot, err error) {
 	lines := host.Lines{"health": host.Data(1, func(f []string) error { s = readingsOf(f[0]); return nil })}
 	err = host.Look(ctx, m, "the health of the GPUs", "# observe the health of GPUs\nexport LC_ALL=C\n"+healthLook+"echo end", lines)

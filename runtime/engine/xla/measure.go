@@ -21,7 +21,7 @@ const (
 )
 
 // Measure measures copies between host and device, and products of two square matrices
-// with so many rows, a multiple of 16: it compares all elements of one product with Go's.
+// with so many rows, a multiple of 16: it compares all elements of one product with numbers that Go computes.
 // It takes seconds, and returns an error where the device fails or computes wrong numbers.
 // With too little memory it is unable, without an error.
 func (e *maker) Measure(ctx context.Context, rows int) (gpu.Measured, error) {
@@ -160,7 +160,7 @@ func fillFactor(data []byte, rows, step int) {
 	}
 }
 
-// compareProduct compares a product with Go's, element by element.
+// compareProduct compares each element of a product with the number that Go computes.
 func compareProduct(d Device, p Program, rows int, factors []Buffer) (err error) {
 	out, err := p.Run(factors...)
 	if err != nil {
