@@ -74,13 +74,13 @@ func (r *role) checkGPUs(ctx context.Context, names []string) error {
 	report, err := probe.Check(ctx, probe.Path(), e)
 	switch {
 	case err != nil:
-		return worker.GPUError{Err: machineError{fmt.Errorf("gpu_health is required, and the GPUs cannot be checked: %w", err)}}
+		return machineError{worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs cannot be checked: %w", err)}}
 	case report.Verdict == gpu.Unfit:
-		err := fmt.Errorf("gpu_health is required, and the GPUs are unfit: %s", report.Reasons())
+		err := worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs are unfit: %s", report.Reasons())}
 		if report.Snapshot.Fault != "" {
-			err = machineError{err}
+			return machineError{err}
 		}
-		return worker.GPUError{Err: err}
+		return err
 	case report.Verdict == gpu.Warning:
 		r.log.Warn("GPUs", "warning", report.Reasons())
 	}

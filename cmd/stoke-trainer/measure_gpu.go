@@ -35,7 +35,7 @@ func measureGPUCommand() *cobra.Command {
 	return cmd
 }
 
-// measureGPU measures one GPU. A fault of the machine's software is no fault of the GPU.
+// measureGPU measures one GPU. A fault of the machine's software is not a fault of the GPU.
 func measureGPU(ctx context.Context, name string, rows int) gpu.Measured {
 	unable := func(err error) gpu.Measured { return gpu.Unmeasured(false, err.Error()) }
 	entry, err := entryOf(&spec.Spec{Engine: spec.EngineXLA})

@@ -15,7 +15,7 @@ type Measured struct {
 	Download float64 `json:"download_bytes_per_second,omitempty"` // to pinned memory of the host
 	Product  float64 `json:"product_flops_per_second,omitempty"`  // of square matrices of bfloat16 with sums in float32
 	Size     int     `json:"size,omitempty"`                      // rows of these matrices
-	Unable   string  `json:"unable,omitempty"`                    // why nothing was measured: no fault of the GPU
+	Unable   string  `json:"unable,omitempty"`                    // why nothing was measured: not a fault of the GPU
 	Failed   string  `json:"failed,omitempty"`                    // what is wrong with the GPU
 }
 
