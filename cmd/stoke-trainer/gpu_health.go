@@ -68,7 +68,8 @@ func (r *role) checkGPUs(ctx context.Context, names []string) error {
 		return nil
 	}
 	e := gpu.Expectation{Count: r.spec.Worker.GPUs, GPUs: names}
-	if e.GPUs == nil && strings.Contains(os.Getenv("CUDA_VISIBLE_DEVICES"), "MIG-") {
+	// The device plugin names the instances of a container in the second variable.
+	if e.GPUs == nil && strings.Contains(os.Getenv("CUDA_VISIBLE_DEVICES")+os.Getenv("NVIDIA_VISIBLE_DEVICES"), "MIG-") {
 		e.Count = 1 // instances are parts of one GPU or more
 	}
 	report, err := probe.Check(ctx, probe.Path(), e)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/gpu"
+	"github.com/stokehq/stoke/runtime/gpu/probe"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/worker"
@@ -236,6 +237,37 @@ func TestSilentDriverIsAskedOnce(t *testing.T) {
 		_, err := r.takeGPU(t.Context(), devices)
 		if all := startsOfGPU(t, starts); !errors.As(err, new(worker.GPUError)) || len(all) != c.asked {
 			t.Errorf("%s: asked %d times, %v", name, len(all), err)
+		}
+	}
+}
+
+// A worker expects as many GPUs as it asked for, and at least one where it has instances of
+// MIG. The GPU of a slot is one.
+func TestCheckExpectsTheGPUsOfAWorker(t *testing.T) {
+	for _, c := range []struct {
+		cuda, container string
+		names           []string
+		want            string
+	}{
+		{"", "", nil, "--count 2"},
+		{"", "GPU-1,GPU-2", nil, "--count 2"},
+		{"MIG-1,MIG-2", "", nil, "--count 1"},
+		{"", "MIG-1,MIG-2", nil, "--count 1"},
+		{"", "", []string{"GPU-1"}, "--count 2 --gpus GPU-1"},
+	} {
+		stokeGPU(t, "")
+		t.Setenv("CUDA_VISIBLE_DEVICES", c.cuda)
+		t.Setenv("NVIDIA_VISIBLE_DEVICES", c.container)
+		path := probe.Path()
+		script := `echo "$@" > "$0.args"; echo '{"verdict":"fit","findings":[],"readings":{"gpus":[]}}'`
+		must(0, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		r := &role{spec: small(), log: slog.New(slog.DiscardHandler)}
+		r.spec.Worker.GPUs, r.spec.GPUHealth = 2, spec.GPUHealthRequired
+		if err := r.checkGPUs(t.Context(), c.names); err != nil {
+			t.Error(err)
+		}
+		if args := string(must(os.ReadFile(path + ".args"))); args != "check --json --measure=false "+c.want+"\n" {
+			t.Errorf("%+v: %s", c, args)
 		}
 	}
 }
