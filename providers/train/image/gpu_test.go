@@ -92,7 +92,7 @@ func TestImageWithStokeGPU(t *testing.T) {
 		if got := unpack(t, b.Image)["usr/local/bin/stoke-gpu"]; got.mode != 0o755 || !strings.HasSuffix(got.content, "stoke-gpu") {
 			t.Errorf("%s: mode %o, content %.20q", name, got.mode, got.content)
 		}
-		if !strings.HasPrefix(b.Contents[StokeGPUPath], "sha256:") || path.Dir(StokeGPUPath) != path.Dir(TrainerPath) {
+		if !strings.HasPrefix(b.Contents[StokeGPUPath], "sha256:") || path.Dir(StokeGPUPath) != path.Dir(TrainerPath) || path.Dir(StokeGPUPath) != path.Dir(GPUTrainerPath) {
 			t.Errorf("%s: contents %v", name, b.Contents)
 		}
 	}
