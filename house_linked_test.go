@@ -21,20 +21,25 @@ var (
 	stokeLinks   = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke", "") })
 	trainerLinks = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke-trainer", "") })
 	gpuLinks     = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke-trainer", "gpu") })
-	commands     = map[string]func() ([]link, error){"stoke": stokeLinks, "stoke-trainer": trainerLinks, "stoke-trainer-gpu": gpuLinks}
+	healthLinks  = sync.OnceValues(func() ([]link, error) { return linksOn("./cmd/stoke-gpu", "", "1", "linux/amd64") })
+	commands     = map[string]func() ([]link, error){"stoke": stokeLinks, "stoke-trainer": trainerLinks, "stoke-trainer-gpu": gpuLinks, "stoke-gpu": healthLinks}
 )
 
 // link is a package in a command, with its module; "" for the standard library.
 type link struct{ name, module string }
 
 // links lists the packages of a command, built with some tags, on all platforms.
-func links(command, tags string) ([]link, error) {
+func links(command, tags string) ([]link, error) { return linksOn(command, tags, "0", platforms...) }
+
+// linksOn lists the packages of a command on some platforms, with cgo ("1") or without
+// ("0"). It compiles nothing, so that cgo needs no compiler.
+func linksOn(command, tags, cgo string, platforms ...string) ([]link, error) {
 	var all []link
 	for _, platform := range platforms {
 		system, processor, _ := strings.Cut(platform, "/")
 		var complaint bytes.Buffer
 		list := exec.Command("go", "list", "-deps", "-tags="+tags, "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", command)
-		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
+		list.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOOS="+system, "GOARCH="+processor)
 		list.Stderr = &complaint
 		out, err := list.Output()
 		if err != nil {
@@ -69,7 +74,7 @@ func linked(t *testing.T, command string) []string {
 // TestLinkedModules shows a new dependency in review: it is a line in a golden
 // file.
 func TestLinkedModules(t *testing.T) {
-	for _, name := range []string{"stoke", "stoke-trainer", "stoke-trainer-gpu"} {
+	for _, name := range []string{"stoke", "stoke-trainer", "stoke-trainer-gpu", "stoke-gpu"} {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(linked(t, name), "\n") + "\n"
 			golden := filepath.Join("testdata", "linked", name+".txt")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/runtime/gpu"
+	"github.com/stokehq/stoke/runtime/gpu/probe"
 )
 
 // version is set by the linker for releases.
@@ -43,6 +44,9 @@ type program struct {
 	now    func() time.Time
 	out    io.Writer
 	broken bool // the driver hangs: it is not called again
+	// measure has the trainer measure a GPU, by UUID or index; nil: the trainer is not
+	// next to this program.
+	measure func(ctx context.Context, gpuName string) gpu.Measured
 }
 
 // driver is NVIDIA's driver on this machine.
@@ -59,6 +63,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	p := &program{open: openDriver, limit: answerTime, in: os.Stdin, now: time.Now, out: os.Stdout, ticks: newTicks}
+	if trainer := probe.TrainerPath(); trainer != "" {
+		p.measure = func(ctx context.Context, gpuName string) gpu.Measured { return probe.Measure(ctx, trainer, gpuName) }
+	}
 	err := p.command().ExecuteContext(ctx)
 	var told status
 	switch {
@@ -136,19 +143,22 @@ func (p *program) watchCommand() *cobra.Command {
 }
 
 func (p *program) checkCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, measure bool
 	var only string
 	e := gpu.Expectation{Count: 1}
 	cmd := &cobra.Command{
 		Use: "check", Short: "Say whether the GPUs are fit for work", Args: cobra.NoArgs,
 		Long: "Judge the GPUs by the rules of docs/gpu-health.md. It ends with 0 where all are fit, warnings included, and with 1\n" +
-			"where one is unfit, where fewer answer than expected, or without NVIDIA's driver. It reads the driver's counters\n" +
-			"and computes nothing.",
+			"where one is unfit, where fewer answer than expected, or without NVIDIA's driver. Where stoke-trainer-gpu is next to\n" +
+			"this program, it measures copies and a product on each GPU that is idle, for a minute at most.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {
 				e.GPUs = strings.Split(only, ",")
 			}
-			return p.check(e, asJSON)
+			if !measure {
+				p.measure = nil
+			}
+			return p.check(cmd.Context(), e, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -156,6 +166,7 @@ func (p *program) checkCommand() *cobra.Command {
 	f.IntVar(&e.Count, "count", e.Count, "GPUs that must answer, at least")
 	f.StringVar(&e.Driver, "driver", "", "`VERSION` that the driver must have, or its beginning: 580, 580.65.06; default: any")
 	f.BoolVar(&e.Idle, "idle", false, "warn of processes that compute on a GPU")
+	f.BoolVar(&measure, "measure", true, "measure idle GPUs where stoke-trainer-gpu is next to this program")
 	f.StringVar(&only, "gpus", "", "`LIST` of the GPUs that are judged, as in CUDA_VISIBLE_DEVICES; default: all")
 	return cmd
 }
@@ -258,12 +269,10 @@ func (p *program) watch(ctx context.Context, every time.Duration) error {
 }
 
 // check prints the verdict, and returns an error where a GPU is unfit.
-func (p *program) check(e gpu.Expectation, asJSON bool) error {
+func (p *program) check(ctx context.Context, e gpu.Expectation, asJSON bool) error {
 	d, s := p.opened()
 	if d != nil {
-		if s = p.read(d); !p.broken {
-			p.await(d.close)
-		}
+		s = p.examine(ctx, d, e)
 	}
 	s.At = p.now().UTC()
 	h := gpu.Judge(s, e)

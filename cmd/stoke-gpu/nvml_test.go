@@ -144,6 +144,8 @@ func TestEveryRule(t *testing.T) {
 	start := func(ret nvml.Return) func(m *machine) []nvml.EventData {
 		return func(m *machine) []nvml.EventData { m.InitFunc = func() nvml.Return { return ret }; return nil }
 	}
+	// TestHangingDriver and TestCheckMeasures have these.
+	broken := []string{gpu.RuleSilent, gpu.RuleCompute, gpu.RuleProduct, gpu.RuleLink}
 	for _, c := range []struct {
 		name  string
 		set   func(m *machine) []nvml.EventData
@@ -192,15 +194,23 @@ func TestEveryRule(t *testing.T) {
 		{"not the chosen GPU", xid(79), gpu.Expectation{GPUs: []string{"0", "6"}, Count: 2}, nil, 0},
 		{"the chosen GPU", xid(79), gpu.Expectation{GPUs: []string{"5"}, Count: 1}, []string{gpu.RuleXIDUnfit}, 5},
 	} {
-		m := newMachine(dgxa100.New)
-		events := c.set(m)
-		h := gpu.Judge(m.read(t, events...), c.e)
-		var rules []string
-		for _, f := range h.Findings {
-			rules = append(rules, f.Rule)
+		for shape, from := range shapes() {
+			m := newMachine(from)
+			events := c.set(m)
+			h := gpu.Judge(m.read(t, events...), c.e)
+			var rules []string
+			for _, f := range h.Findings {
+				rules = append(rules, f.Rule)
+			}
+			if !slices.Equal(rules, c.rules) || len(rules) > 0 && h.Findings[0].GPU != c.index {
+				t.Errorf("%s, %s: %+v, want %v of GPU %d", shape, c.name, h, c.rules, c.index)
+			}
 		}
-		if !slices.Equal(rules, c.rules) || len(rules) > 0 && h.Findings[0].GPU != c.index {
-			t.Errorf("%s: %+v, want %v of GPU %d", c.name, h, c.rules, c.index)
+		broken = append(broken, c.rules...)
+	}
+	for _, rule := range gpu.Rules() {
+		if !slices.Contains(broken, rule.ID) {
+			t.Errorf("no case breaks the rule %s", rule.ID)
 		}
 	}
 }
@@ -318,6 +328,38 @@ func TestHangingDriver(t *testing.T) {
 				t.Errorf("%s, %v: %+v", name, command, h)
 			}
 		}
+	}
+}
+
+// A driver that hangs where XID events are asked for is told, too: at the start of a watch
+// and at a reading.
+func TestHangingEvents(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	for name, set := range map[string]func(m *machine){
+		"the start": func(m *machine) {
+			m.cards[3].RegisterEventsFunc = func(uint64, nvml.EventSet) nvml.Return { <-hang; return nvml.SUCCESS }
+		},
+		"a reading": func(m *machine) {
+			m.waits.WaitFunc = func(uint32) (nvml.EventData, nvml.Return) { <-hang; return nvml.EventData{}, nvml.ERROR_TIMEOUT }
+		},
+	} {
+		m := newMachine(dgxa100.New)
+		set(m)
+		p, out, _ := m.program()
+		p.limit = 20 * time.Millisecond
+		var s gpu.Snapshot
+		if err := run(t, p, "watch"); !errors.Is(err, status(exitUnfit)) || json.Unmarshal(out.Bytes(), &s) != nil || s.Fault != gpu.FaultSilent {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// A driver that hangs is told before the parent stops to wait: nothing holds up a run for
+// longer than ten seconds.
+func TestLimits(t *testing.T) {
+	if answerTime+time.Second > probe.Limit || probe.Limit > 10*time.Second {
+		t.Errorf("the driver may take %v, this program %v", answerTime, probe.Limit)
 	}
 }
 

@@ -37,6 +37,11 @@ func (p *program) printVerdict(h gpu.Health, s gpu.Snapshot, asJSON bool) error 
 	for _, f := range h.Findings {
 		fmt.Fprintf(&b, "  %s  %s [%s]\n", f.Severity, f, f.Rule)
 	}
+	for i := range s.GPUs {
+		if m := s.GPUs[i].Measured; m != nil && m.Failed == "" {
+			fmt.Fprintf(&b, "  GPU %d: %s\n", s.GPUs[i].Index, m)
+		}
+	}
 	return p.write(b.String())
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -40,7 +41,8 @@ func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), e
 }
 
 // takeGPU takes the slot of a GPU. Where gpu_health is required, it releases the slots of
-// unfit GPUs, and returns the error of the last GPU where all are unfit.
+// unfit GPUs, and returns the error of the last GPU where all are unfit. The function asks a
+// driver that does not answer only once.
 func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot, error) {
 	for {
 		s, err := slot.Take(ctx, devices, slot.Options{Run: r.runName(), Folder: slotFolder, Log: r.log})
@@ -51,6 +53,9 @@ func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot
 			return s, nil
 		}
 		s.Release()
+		if errors.As(err, new(machineError)) {
+			return nil, err // each check may take as long as it is allowed to
+		}
 		devices = slices.DeleteFunc(slices.Clone(devices), func(d engine.Device) bool { return d == s.Device })
 		if len(devices) == 0 {
 			return nil, err

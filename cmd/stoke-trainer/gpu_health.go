@@ -55,6 +55,12 @@ func visibleGPUs() []string {
 	return names
 }
 
+// machineError is a fault of the machine's driver, or a check without a verdict: it is
+// the same for all GPUs of the machine.
+type machineError struct{ error }
+
+func (e machineError) Unwrap() error { return e.error }
+
 // checkGPUs returns a worker.GPUError where gpu_health is required and the GPUs of a
 // worker, nil for all, are not known to be fit.
 func (r *role) checkGPUs(ctx context.Context, names []string) error {
@@ -62,15 +68,20 @@ func (r *role) checkGPUs(ctx context.Context, names []string) error {
 		return nil
 	}
 	e := gpu.Expectation{Count: r.spec.Worker.GPUs, GPUs: names}
-	if e.GPUs == nil && strings.Contains(os.Getenv("CUDA_VISIBLE_DEVICES"), "MIG-") {
+	// The device plugin names the instances of a container in the second variable.
+	if e.GPUs == nil && strings.Contains(os.Getenv("CUDA_VISIBLE_DEVICES")+os.Getenv("NVIDIA_VISIBLE_DEVICES"), "MIG-") {
 		e.Count = 1 // instances are parts of one GPU or more
 	}
 	report, err := probe.Check(ctx, probe.Path(), e)
 	switch {
 	case err != nil:
-		return worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs cannot be checked: %w", err)}
+		return machineError{worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs cannot be checked: %w", err)}}
 	case report.Verdict == gpu.Unfit:
-		return worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs are unfit: %s", report.Reasons())}
+		err := worker.GPUError{Err: fmt.Errorf("gpu_health is required, and the GPUs are unfit: %s", report.Reasons())}
+		if report.Snapshot.Fault != "" {
+			return machineError{err}
+		}
+		return err
 	case report.Verdict == gpu.Warning:
 		r.log.Warn("GPUs", "warning", report.Reasons())
 	}

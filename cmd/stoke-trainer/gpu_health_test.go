@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,9 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/gpu"
+	"github.com/stokehq/stoke/runtime/gpu/probe"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/worker"
 )
 
 // oneGPU is a line of stoke-gpu about a GPU at work; the second one is about a GPU
@@ -208,6 +213,63 @@ func startsOf(s spec.Spec) string {
 		}
 	}
 	return ""
+}
+
+// A driver that hangs is asked once, not for each GPU of the machine: a worker is not
+// held up for longer than one check. An unfit GPU is left out, and the next one is asked.
+func TestSilentDriverIsAskedOnce(t *testing.T) {
+	before := slotFolder
+	t.Cleanup(func() { slotFolder = before })
+	slotFolder = filepath.Join(t.TempDir(), "slots")
+	silent := `check() { echo '{"verdict":"unfit","findings":[{"rule":"driver-silent","severity":"unfit","gpu":-1,"text":"the driver does not answer"}],` +
+		`"readings":{"gpus":[],"fault":"silent"}}'; exit 1; }`
+	for name, c := range map[string]struct {
+		check string
+		asked int
+	}{"silent": {silent, 1}, "no verdict": {"", 1}, "unfit": {verdict(gpu.Unfit, 1, "XID 79"), 8}} {
+		starts := stokeGPU(t, c.check)
+		r := &role{spec: small(), log: slog.New(slog.DiscardHandler)}
+		r.spec.Worker.GPUs, r.spec.GPUHealth = 1, spec.GPUHealthRequired
+		var devices []engine.Device
+		for i := range 8 {
+			devices = append(devices, engine.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i)})
+		}
+		_, err := r.takeGPU(t.Context(), devices)
+		if all := startsOfGPU(t, starts); !errors.As(err, new(worker.GPUError)) || len(all) != c.asked {
+			t.Errorf("%s: asked %d times, %v", name, len(all), err)
+		}
+	}
+}
+
+// A worker expects as many GPUs as it asked for, and at least one where it has instances of
+// MIG. The GPU of a slot is one.
+func TestCheckExpectsTheGPUsOfAWorker(t *testing.T) {
+	for _, c := range []struct {
+		cuda, container string
+		names           []string
+		want            string
+	}{
+		{"", "", nil, "--count 2"},
+		{"", "GPU-1,GPU-2", nil, "--count 2"},
+		{"MIG-1,MIG-2", "", nil, "--count 1"},
+		{"", "MIG-1,MIG-2", nil, "--count 1"},
+		{"", "", []string{"GPU-1"}, "--count 2 --gpus GPU-1"},
+	} {
+		stokeGPU(t, "")
+		t.Setenv("CUDA_VISIBLE_DEVICES", c.cuda)
+		t.Setenv("NVIDIA_VISIBLE_DEVICES", c.container)
+		path := probe.Path()
+		script := `echo "$@" > "$0.args"; echo '{"verdict":"fit","findings":[],"readings":{"gpus":[]}}'`
+		must(0, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		r := &role{spec: small(), log: slog.New(slog.DiscardHandler)}
+		r.spec.Worker.GPUs, r.spec.GPUHealth = 2, spec.GPUHealthRequired
+		if err := r.checkGPUs(t.Context(), c.names); err != nil {
+			t.Error(err)
+		}
+		if args := string(must(os.ReadFile(path + ".args"))); args != "check --json --measure=false "+c.want+"\n" {
+			t.Errorf("%+v: %s", c, args)
+		}
+	}
 }
 
 // A worker of a built-in model is checked with the GPU of its slot only, and gives an

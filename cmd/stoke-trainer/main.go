@@ -44,7 +44,7 @@ func command() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(superviseCommand(), coordinatorCommand(), serverCommand(), workerCommand(), benchCommand(),
-		certificateCommand(), datasetCommand(), modelCommand(), enginesCommand(), installCommand(), versionCommand())
+		certificateCommand(), datasetCommand(), modelCommand(), enginesCommand(), measureGPUCommand(), installCommand(), versionCommand())
 	markUsageErrors(root)
 	return root
 }

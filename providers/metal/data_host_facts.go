@@ -17,6 +17,8 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/runtime/gpu"
 )
 
 type hostFacts struct{ configured }
@@ -45,6 +47,7 @@ func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 		name := nameOf(t.Field(i))
 		resp.Schema.Attributes[name] = computed(typeOf(t.Field(i).Type), t.Field(i).Tag.Get("is"))
 	}
+	resp.Schema.Attributes["gpu_health"] = gpuHealthAttribute()
 }
 
 func computed(t attr.Type, description string) schema.Attribute {
@@ -95,7 +98,10 @@ func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *
 		resp.Diagnostics.AddAttributeError(path.Root("host"), summary, detail)
 		return
 	}
+	health, diags := gpuHealth(ctx, m, f)
+	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(setFacts(ctx, &resp.State, argument, f)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("gpu_health"), health)...)
 }
 
 func setFacts(ctx context.Context, state *tfsdk.State, argument types.Object, f facts.Facts) (diags diag.Diagnostics) {
@@ -106,4 +112,56 @@ func setFacts(ctx context.Context, state *tfsdk.State, argument types.Object, f 
 		diags.Append(state.SetAttribute(ctx, path.Root(name), v)...)
 	}
 	return diags
+}
+
+// gpuVerdict is the health of one GPU.
+type gpuVerdict struct {
+	Index   int64  `tfsdk:"index"`
+	UUID    string `tfsdk:"uuid"`
+	Name    string `tfsdk:"name"`
+	Verdict string `tfsdk:"verdict"`
+	Reasons string `tfsdk:"reasons"`
+}
+
+func gpuVerdictType() attr.Type {
+	return types.ObjectType{AttrTypes: map[string]attr.Type{
+		"index": types.Int64Type, "uuid": types.StringType, "name": types.StringType,
+		"verdict": types.StringType, "reasons": types.StringType,
+	}}
+}
+
+func gpuHealthAttribute() schema.Attribute {
+	return schema.ListAttribute{Computed: true, ElementType: gpuVerdictType(),
+		Description: "Health of each GPU by the rules of docs/gpu-health.md, from nvidia-smi: verdict is fit, warning or unfit, " +
+			"and reasons has the broken rules. Empty without NVIDIA's driver."}
+}
+
+// judgeEach returns the verdict on each GPU.
+func judgeEach(s gpu.Snapshot) []gpuVerdict {
+	all := []gpuVerdict{}
+	for _, r := range s.GPUs {
+		h := gpu.Judge(gpu.Snapshot{GPUs: []gpu.Reading{r}}, gpu.Expectation{})
+		v := gpuVerdict{Index: int64(r.Index), UUID: r.UUID, Name: r.Name, Verdict: string(h.Verdict)}
+		for i, f := range h.Findings {
+			if i > 0 {
+				v.Reasons += "; "
+			}
+			v.Reasons += f.Text
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// gpuHealth returns the verdicts on the GPUs of a machine. Where nvidia-smi cannot be run,
+// the list is null, with a warning.
+func gpuHealth(ctx context.Context, m host.Machine, f facts.Facts) (types.List, diag.Diagnostics) {
+	if f.NVIDIADriver == "" {
+		return types.ListValueFrom(ctx, gpuVerdictType(), []gpuVerdict{})
+	}
+	s, err := nvidia.Readings(ctx, m)
+	if err != nil {
+		return types.ListNull(gpuVerdictType()), diag.Diagnostics{diag.NewWarningDiagnostic("GPUs cannot be judged", err.Error()+".")}
+	}
+	return types.ListValueFrom(ctx, gpuVerdictType(), judgeEach(s))
 }

@@ -2,6 +2,8 @@ package metal
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,11 +11,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh/sshtest"
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/runtime/gpu"
 )
 
 // answering is the provider, logged in by a key, and a server that takes it.
@@ -89,6 +97,9 @@ func TestHostFacts(t *testing.T) {
 	if n, _ := state.GetAttr("memory").AsBigFloat().Int64(); n < 1<<20 {
 		t.Errorf("memory: %d", n)
 	}
+	if v := state.GetAttr("gpu_health"); v.IsNull() || v.LengthInt() != 0 {
+		t.Errorf("health of GPUs that the machine does not have: %#v", v)
+	}
 	if v := state.GetAttr("unread"); v.LengthInt() != 0 {
 		t.Errorf("not understood: %#v", v)
 	}
@@ -101,6 +112,50 @@ func TestHostFacts(t *testing.T) {
 	p2, _ := answering(t, sshtest.Config{})
 	if _, diags := readData(t, p2, "metal_host_facts", map[string]cty.Value{"host": wayTo(t, p2, s, s.HostKey())}); !diags.HasErrors() {
 		t.Error("a machine that is down has facts")
+	}
+}
+
+// Each GPU has its verdict, by the rules that runs have; a machine that cannot be asked
+// has none, with a warning.
+func TestHealthOfEachGPU(t *testing.T) {
+	text, err := os.ReadFile("../../runtime/gpu/testdata/smi.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fails error
+	m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
+		return hosttest.Answer{Stdout: "health\t" + base64.StdEncoding.EncodeToString(text) + "\nend\n", Err: fails}, true
+	}}
+	with := facts.Facts{NVIDIADriver: "580.65.06"}
+	list, diags := gpuHealth(t.Context(), m, with)
+	var all []gpuVerdict
+	if diags.Append(list.ElementsAs(t.Context(), &all, false)...); diags.HasError() || len(all) < 2 {
+		t.Fatalf("%v %v", all, diags)
+	}
+	if g := all[1]; g.Index != 1 || g.Verdict != "unfit" || !strings.Contains(g.Reasons, "ECC could not correct") || g.UUID == "" || g.Name == "" {
+		t.Errorf("%+v", g)
+	}
+	if g := all[0]; g.Index != 0 || g.Verdict == "unfit" {
+		t.Errorf("%+v", g)
+	}
+	fails = errors.New("the connection broke")
+	if list, diags := gpuHealth(t.Context(), m, with); !list.IsNull() || diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the connection broke") {
+		t.Errorf("%v %v", list, diags)
+	}
+	if list, diags := gpuHealth(t.Context(), m, facts.Facts{}); list.IsNull() || len(list.Elements()) != 0 || len(diags) > 0 {
+		t.Errorf("%v %v", list, diags)
+	}
+}
+
+// A driver without changes is no reason to hide an unfit GPU: the refresh warns.
+func TestRefreshWarnsOfUnfitGPUs(t *testing.T) {
+	have := nvidia.State{Health: gpu.Judge(gpu.Snapshot{GPUs: []gpu.Reading{
+		{Index: 0, Values: map[string]float64{gpu.RemapPending: 1}}, {Index: 1, Fault: gpu.FaultLost},
+	}}, gpu.Expectation{})}
+	var diags diag.Diagnostics
+	warnUnfit(&hosttest.Machine{}, have, &diags)
+	if diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), "GPU 1: it has fallen off the bus (rule lost)") {
+		t.Errorf("%v", diags)
 	}
 }
 

@@ -50,7 +50,17 @@ func (m *gpuDriverModel) observe(ctx context.Context, s *settings, on host.Machi
 	if by := s.cordonedBy(ctx, on); !by.IsNull() {
 		changes = append(changes, host.Change{Fact: "node", Have: "cordoned by " + by.ValueString()})
 	}
+	if len(changes) == 0 { // else the plan examines the machine again, and warns
+		warnUnfit(on, l.have, diags)
+	}
 	return failed(m.observed(ctx, l.have, changes))
+}
+
+// warnUnfit warns of each unfit GPU of a machine.
+func warnUnfit(on host.Machine, have nvidia.State, diags *diag.Diagnostics) {
+	for _, p := range nvidia.UnfitGPUs(have) {
+		diags.AddAttributeWarning(path.Root("host"), p.Summary, on.Name()+": "+p.Detail)
+	}
 }
 
 // take declares what is there, and leaves the rest at its defaults.

@@ -95,9 +95,13 @@ func (l *nodeLook) try(ctx context.Context) error {
 
 // judgeGPUs returns an error where a GPU of the machine is unfit.
 func (l *nodeLook) judgeGPUs(ctx context.Context) error {
-	h, err := nvidia.Health(ctx, l.on)
-	if err != nil || h.Verdict != gpu.Unfit {
+	s, err := nvidia.Readings(ctx, l.on)
+	if err != nil {
 		return err
+	}
+	h := gpu.Judge(s, gpu.Expectation{})
+	if h.Verdict != gpu.Unfit {
+		return nil
 	}
 	return &member.UnverifiedError{Node: l.want.Name, Why: h.Reasons()}
 }

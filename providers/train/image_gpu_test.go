@@ -65,6 +65,13 @@ func TestImageWithGPUs(t *testing.T) {
 			}
 		})
 	}
+	beside := filepath.Join(filepath.Dir(b.trainer), stokeGPUName)
+	if err := os.WriteFile(beside, []byte("#!/bin/sh"), 0o700); err != nil { // for no platform of images: it is left out
+		t.Fatal(err)
+	}
+	if d := oneError(t, b.plan(b.new(imageType), b.config(values{"stoke_gpu": str(beside)})).Diagnostics, "stoke-gpu does not fit the image"); !d.Path.Equals(at("stoke_gpu")) {
+		t.Errorf("error is at %#v", d.Path)
+	}
 	cuda := t.TempDir()
 	for _, name := range []string{"xla_cuda_plugin.so", "libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"} {
 		if err := os.WriteFile(filepath.Join(cuda, name), []byte(name), 0o600); err != nil {
@@ -81,6 +88,18 @@ func TestImageWithGPUs(t *testing.T) {
 	for _, name := range []string{"/usr/local/bin/stoke-trainer", "/usr/local/bin/stoke-trainer-gpu", "/opt/stoke/gpu/libcudnn.so.9"} {
 		if _, has := contents[name]; !has {
 			t.Errorf("contents have no %s", name)
+		}
+	}
+	if _, has := contents["/usr/local/bin/stoke-gpu"]; has {
+		t.Error("a stoke-gpu that does not fit is in the image")
+	}
+	if err := os.WriteFile(beside, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]cty.Value{"next to the trainer": config, "named": b.config(values{"stoke_gpu": str(beside)})} {
+		contents := b.make(imageType, "op-"+what, c).state.GetAttr("contents").AsValueMap()
+		if _, has := contents["/usr/local/bin/stoke-gpu"]; !has {
+			t.Errorf("%s: contents have no stoke-gpu", what)
 		}
 	}
 	ref, err := name.ParseReference(th.state.GetAttr("reference").AsString())

@@ -38,8 +38,8 @@ func mistaken(at path.Path, summary string, err error) diag.Diagnostic {
 
 // inputs are the arguments that the image depends on.
 func (m *imageModel) inputs() []attr.Value {
-	return []attr.Value{m.Base, m.Platform, m.Trainer, m.GPU, m.GPUTrainer, m.GPUFiles, m.Files, m.Wheels, m.Python, m.SitePackages,
-		m.Environment, m.WorkingDir, m.Entrypoint, m.Command, m.User, m.Labels}
+	return []attr.Value{m.Base, m.Platform, m.Trainer, m.GPU, m.GPUTrainer, m.GPUFiles, m.StokeGPU, m.Files, m.Wheels,
+		m.Python, m.SitePackages, m.Environment, m.WorkingDir, m.Entrypoint, m.Command, m.User, m.Labels}
 }
 
 // known tells whether all inputs are, down to the elements of maps and lists.
@@ -91,6 +91,9 @@ func (m *imageModel) spec() (s image.Spec, err error) {
 	}
 	if s.GPUTrainer, err = localPath(m.GPUTrainer.ValueString()); err != nil {
 		return s, &image.Mistake{Argument: "gpu_trainer", Summary: "Path cannot be resolved", Detail: err.Error() + "."}
+	}
+	if s.StokeGPU, err = localPath(m.StokeGPU.ValueString()); err != nil {
+		return s, &image.Mistake{Argument: "stoke_gpu", Summary: "Path cannot be resolved", Detail: err.Error() + "."}
 	}
 	if err := m.checkGPU(); err != nil {
 		return s, err
@@ -174,6 +177,11 @@ func (s *settings) equip(ctx context.Context, m *imageModel, spec *image.Spec) d
 		return otherVersion("trainer", spec.Trainer, err)
 	}
 	spec.TrainerVersion = version
+	if spec.StokeGPU != "" {
+		if err := image.CheckStokeGPU(spec.StokeGPU, spec.Platform); err != nil {
+			return mistaken(path.Root("stoke_gpu"), "stoke-gpu cannot be used", err)
+		}
+	}
 	if m.GPU.ValueBool() {
 		return s.equipGPU(ctx, spec)
 	}
@@ -193,6 +201,10 @@ func (s *settings) equipGPU(ctx context.Context, spec *image.Spec) diag.Diagnost
 	}
 	if _, err := s.trainerVersion(ctx, t, spec.Platform.OS, spec.Platform.Architecture); err != nil {
 		return otherVersion("gpu_trainer", spec.GPUTrainer, err)
+	}
+	beside := filepath.Join(filepath.Dir(spec.GPUTrainer), stokeGPUName)
+	if spec.StokeGPU == "" && image.CheckStokeGPU(beside, spec.Platform) == nil {
+		spec.StokeGPU = beside
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ import (
 const (
 	trainerName    = "stoke-trainer"
 	gpuTrainerName = "stoke-trainer-gpu"
+	stokeGPUName   = "stoke-gpu"
 )
 
 // trainer is the path of a stoke-trainer. Everything that touches data or

@@ -32,5 +32,8 @@ func (f *Fault) Error() string {
 	return text
 }
 
+// OfGPU reports whether the fault is of the GPU itself, and not of the machine's software.
+func (f *Fault) OfGPU() bool { return f.Kind == BadGPU }
+
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Cause }

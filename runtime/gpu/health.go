@@ -80,6 +80,9 @@ const (
 	RulePower      = "power"
 	RuleSlowdown   = "slowdown"
 	RuleInUse      = "in-use"
+	RuleCompute    = "compute"
+	RuleProduct    = "slow-product"
+	RuleLink       = "slow-link"
 )
 
 // Sources of rules.
@@ -89,6 +92,7 @@ const (
 	returns   = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html"
 	clocks    = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"
 	queries   = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html"
+	dcgm      = "https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html"
 )
 
 // Rule is a row of the table of health.
@@ -122,6 +126,8 @@ func Rules() []Rule {
 			exceeds(Uncorrected, "%.0f memory errors that ECC could not correct; reset it")},
 		{RuleFailed, Unfit, "a row of memory could not be replaced: no spare row is left", memory, nil,
 			exceeds(RemapFailed, "a row of memory could not be replaced; it may need a repair")},
+		{RuleCompute, Unfit, "the trainer's measurement computes wrong numbers, ends with an error, or takes longer than a minute",
+			dcgm, nil, checkCompute},
 		{RulePending, Warning, "a row of memory is replaced at the next reset; until then its pages are not used", memory, nil,
 			exceeds(RemapPending, "a row of memory waits for a reset to be replaced")},
 		{RuleXIDWarning, Warning, "an XID, as the table below has them: the GPU works on", catalogue, nil, checkXIDs(Warning)},
@@ -129,6 +135,9 @@ func Rules() []Rule {
 		{RulePower, Warning, "the clocks are low because the power supply asks for it", clocks, nil, checkThrottle(RulePower)},
 		{RuleSlowdown, Warning, "the hardware has halved the clocks, or more", clocks, nil, checkThrottle(RuleSlowdown)},
 		{RuleInUse, Warning, "another process computes on the GPU, where an idle one is expected", queries, nil, checkIdle},
+		{RuleProduct, Warning, "a product of matrices has less than a quarter of the published speed, see below", dcgm, nil, checkProduct},
+		{RuleLink, Warning, "copies to the host or from it have less than an eighth of the published speed, see below",
+			dcgm, nil, checkLink},
 	}
 }
 

@@ -18,7 +18,7 @@ const page = "../../docs/gpu-health.md"
 
 // tables returns the tables of the page by the mark that each one follows.
 func tables() map[string]string {
-	var readings, reasons, rules, xids strings.Builder
+	var readings, reasons, rules, xids, speeds strings.Builder
 	readings.WriteString("| name | unit | NVML | |\n|---|---|---|---|\n")
 	for _, r := range Table() {
 		name := "`" + r.Key + "`"
@@ -39,7 +39,11 @@ func tables() map[string]string {
 	for _, x := range XIDs() {
 		fmt.Fprintf(&xids, "| %d | %s | %s |\n", x.Number, x.Severity, x.About)
 	}
-	return map[string]string{"readings": readings.String(), "reasons": reasons.String(), "rules": rules.String(), "xids": xids.String()}
+	speeds.WriteString("| model | bfloat16, TFLOP/s | PCIe, GB/s in one direction | source |\n|---|---|---|---|\n")
+	for _, s := range Speeds() {
+		fmt.Fprintf(&speeds, "| %s | %.0f | %.0f | [NVIDIA](%s) |\n", s.Name, s.Product/1e12, s.Link/1e9, s.Source)
+	}
+	return map[string]string{"speeds": speeds.String(), "readings": readings.String(), "reasons": reasons.String(), "rules": rules.String(), "xids": xids.String()}
 }
 
 // TestPage compares the tables of the page with those of this package.

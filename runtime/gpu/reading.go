@@ -76,6 +76,7 @@ type Reading struct {
 	Processes []Process          `json:"processes,omitempty"` // that compute on it
 	Fault     Fault              `json:"fault,omitempty"`     // why it does not answer
 	Detail    string             `json:"detail,omitempty"`    // of the fault
+	Measured  *Measured          `json:"measured,omitempty"`  // only of a check; nil: nothing was tried
 }
 
 // Process is a process that computes on a GPU.
@@ -234,6 +235,11 @@ func (r *Reading) validate() error {
 	if len(r.Throttle) > maxEvents || len(r.XIDs) > maxEvents || len(r.Processes) > 100*maxEvents {
 		return errors.New("too many events or processes of a GPU")
 	}
+	if r.Measured != nil {
+		if err := r.Measured.Validate(); err != nil {
+			return err
+		}
+	}
 	rows := Table()
 	for key, v := range r.Values {
 		if !slices.ContainsFunc(rows, func(row Row) bool { return row.Key == key }) {
@@ -255,7 +261,7 @@ func (r Reading) Brief() Reading {
 			values[row.Key] = v
 		}
 	}
-	r.Values, r.Name, r.Processes = values, "", nil
+	r.Values, r.Name, r.Processes, r.Measured = values, "", nil, nil
 	return r
 }
 

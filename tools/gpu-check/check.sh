@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks stoke on a machine with an NVIDIA GPU, in a folder that build.sh made: numbers,
+# Checks stoke on a machine with an NVIDIA GPU, in a folder that build.sh made: health, numbers,
 # speed beside JAX and PyTorch where they are, runs through the local launcher, kills,
 # deterministic bits, two runs on one GPU. It prints a table, and ends with 1 where a line
 # of it failed. LONG=1 measures more models and kills more often.
@@ -27,6 +27,10 @@ expect() {
 	[ "$outcome" = FAILED ] && echo "$out" | tail -n 20
 	return 0
 }
+measured_check() { # all rates are measured
+	stoke-gpu check | tee check.log
+	[ "${PIPESTATUS[0]}" = 0 ] && grep -q 'TFLOP/s' check.log
+}
 steps() { # steps per second of bench, from its JSON
 	sed -n 's/.*"steps_per_second":\([0-9.e+]*\).*/\1/p'
 }
@@ -39,8 +43,21 @@ fi
 
 echo; echo "== health"
 expect "stoke-gpu list" stoke-gpu list
-watching() { timeout "${WATCH:-10}" stoke-gpu watch --every 1s >watch.log; [ -s watch.log ] && wc -l <watch.log; }
-expect "stoke-gpu check" stoke-gpu check
+expect "stoke-gpu check, with a product" measured_check
+# watch beside a load: a line each second, some of a GPU at work, and the watch's part of a core.
+watching() {
+	stoke-trainer-gpu bench mnist-cnn --engine xla --shape 28x28 --batch 1024 --seconds $((${WATCH:-30} / 3 + 1)) >/dev/null 2>&1 &
+	load=$!
+	sleep 5 # it starts
+	TIMEFORMAT='%U s user, %S s system'
+	cpu=$({ time timeout "${WATCH:-30}" stoke-gpu watch --every 1s >watch.log; } 2>&1)
+	wait $load
+	lines=$(wc -l <watch.log)
+	busy=$(grep -c '"utilization_percent":[1-9]' watch.log)
+	echo "$lines lines, $busy of a GPU at work, CPU $cpu"
+	[ "$lines" -ge $((${WATCH:-30} * 9 / 10)) ] && [ "$busy" -gt 0 ]
+}
+expect "stoke-gpu watch beside a load" watching
 
 echo; echo "== numbers: 20 updates against float64, deterministic bits"
 numbers() { gpu.test -test.run TestOnGPU -test.v -test.timeout 200s >numbers.log 2>&1; }
@@ -73,7 +90,7 @@ if [ -n "${LONG:-}" ]; then
 	beside resnet20 resnet20 32x32x3 1024 bf16 bf16 0.95 1.0
 fi
 atLeast() { # name, number, least
-	row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print n >= least && n > 0 ? "ok" : "FAILED" }')" "${2:-nothing} micro-batches/s, want $3"
+	row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print ((n >= least && n > 0) ? "ok" : "FAILED") }')" "${2:-nothing} micro-batches/s, want $3"
 }
 measured() { stoke-trainer-gpu bench "$1" --engine xla --shape 28x28 --batch 64 --mode "$2" --seconds 0.3 | steps; }
 atLeast "mlp 64, staged" "$(measured mlp staged)" 1
@@ -91,6 +108,13 @@ run() { # name, configuration: applies it in a folder of its own
 	stoke -chdir="run-$1" init -no-color >/dev/null && stoke -chdir="run-$1" apply -auto-approve -no-color && stoke -chdir="run-$1" output -no-color
 }
 expect "MNIST CNN, accuracy ≥ 0.985" run mnist mnist
+# The same readings through a run, which has gpu_health = "required".
+readings() {
+	stoke -chdir=run-mnist metrics -csv train_experiment.model >metrics.csv
+	stoke -chdir=run-mnist output -no-color | grep gpu_health
+	grep -c 'coordinator.gpu[0-9]*.utilization_percent' metrics.csv
+}
+expect "readings of GPUs in the run" readings
 expect "ResNet-20 in bf16, accuracy ≥ 0.80" run resnet20 resnet20
 
 echo; echo "== kills with resume, two runs on one GPU"
@@ -123,7 +147,6 @@ first=$!
 run second mnist >second.log 2>&1 &
 second=$!
 if wait $first && wait $second; then row "two runs on one GPU" ok "both succeeded"; else row "two runs on one GPU" FAILED "see first.log, second.log"; fi
-expect "stoke-gpu watch, readings" watching
 if command -v nvidia-smi >/dev/null; then
 	row "memory of the GPU after all" ok "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ')"
 fi

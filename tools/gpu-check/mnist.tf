@@ -21,6 +21,7 @@ resource "train_experiment" "model" {
   model        = "mnist-cnn"
   dataset      = train_dataset.data.uri
   compute_type = "tf32"
+  gpu_health   = "required"
 
   hyperparameters = {
     learning_rate = 0.05
@@ -49,4 +50,9 @@ resource "train_experiment" "model" {
 output "accuracy" {
   description = "On the test images."
   value       = train_experiment.model.metrics["accuracy"]
+}
+
+output "gpu_health" {
+  description = "The worst health of the GPUs during the run."
+  value       = train_experiment.model.gpu_health_worst
 }

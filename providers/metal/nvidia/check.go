@@ -37,7 +37,7 @@ func Check(want Spec, have State, managed bool) []Problem {
 		return c.found
 	}
 	c.gpus()
-	c.health()
+	c.found = append(c.found, UnfitGPUs(c.have)...)
 	c.system()
 	c.rivals()
 	c.changes = !have.ready(want)

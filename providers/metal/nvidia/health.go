@@ -14,31 +14,31 @@ const healthLook = `if [ -r /proc/driver/nvidia/version ] && command -v nvidia-s
 fi
 `
 
-// healthOf judges what nvidia-smi printed. An output that is not its XML gives no
-// verdict: other lines of a look say that nvidia-smi fails.
-func healthOf(text string) gpu.Health {
+// readingsOf returns what nvidia-smi printed. An output that is not its XML has no GPUs:
+// other lines of a look say that nvidia-smi fails.
+func readingsOf(text string) gpu.Snapshot {
 	s, err := gpu.ParseSMI(text)
 	if err != nil {
-		return gpu.Health{Verdict: gpu.Fit}
+		return gpu.Snapshot{}
 	}
-	return gpu.Judge(s, gpu.Expectation{})
+	return s
 }
 
-// Health judges the GPUs of a machine by the rules of docs/gpu-health.md. Without a
-// loaded driver all are fit: other checks report that.
-func Health(ctx context.Context, m host.Machine) (gpu.Health, error) {
-	h := gpu.Health{Verdict: gpu.Fit}
-	lines := host.Lines{"health": host.Data(1, func(f []string) error { h = healthOf(f[0]); return nil })}
-	err := host.Look(ctx, m, "the health of the GPUs", "export LC_ALL=C\n"+healthLook+"echo end", lines)
-	return h, err
+// Readings returns the readings of a machine's GPUs. Without a loaded driver the
+// snapshot is empty: other checks report that.
+func Readings(ctx context.Context, m host.Machine) (s gpu.Snapshot, err error) {
+	lines := host.Lines{"health": host.Data(1, func(f []string) error { s = readingsOf(f[0]); return nil })}
+	err = host.Look(ctx, m, "the health of the GPUs", "# observe the health of GPUs\nexport LC_ALL=C\n"+healthLook+"echo end", lines)
+	return s, err
 }
 
-// health warns of each GPU that is unfit.
-func (c *checker) health() {
-	for _, f := range c.have.Health.Findings {
+// UnfitGPUs warns of each GPU that is unfit.
+func UnfitGPUs(have State) (found []Problem) {
+	for _, f := range have.Health.Findings {
 		if f.Severity == gpu.Unfit {
-			c.found = append(c.found, Problem{Warning: true, Summary: "A GPU is unfit",
-				Detail: fmt.Sprintf("%s (rule %s). The driver is installed all the same; docs/gpu-health.md has the rules.", f, f.Rule)})
+			found = append(found, Problem{Warning: true, Summary: "A GPU is unfit",
+				Detail: fmt.Sprintf("%s (rule %s). Its driver is managed all the same; docs/gpu-health.md has the rules.", f, f.Rule)})
 		}
 	}
+	return found
 }

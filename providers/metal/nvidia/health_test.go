@@ -39,10 +39,8 @@ func TestUnfitGPUs(t *testing.T) {
 	if have.Health.Verdict != gpu.Unfit {
 		t.Fatalf("%+v", have.Health)
 	}
-	c := checker{have: have}
-	c.health()
 	var details []string
-	for _, p := range c.found {
+	for _, p := range UnfitGPUs(have) {
 		if !p.Warning || p.Summary != "A GPU is unfit" {
 			t.Errorf("%+v", p)
 		}
@@ -52,8 +50,8 @@ func TestUnfitGPUs(t *testing.T) {
 	if len(details) != 2 || strings.Count(all, "GPU 1: ") != 2 || !strings.Contains(all, "rule "+gpu.RuleECC) || !strings.Contains(all, "rule "+gpu.RuleFailed) {
 		t.Errorf("%s", all)
 	}
-	if h := healthOf("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."); h.Verdict != gpu.Fit {
-		t.Errorf("%+v", h)
+	if s := readingsOf("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."); len(s.GPUs) != 0 {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/gpu"
 )
 
 type reader struct {
@@ -42,7 +43,7 @@ func (r *reader) lines() host.Lines {
 		}),
 		"smirc":   host.Fields(1, func(f []string) (err error) { r.smirc, err = strconv.Atoi(f[0]); return err }),
 		"smi":     host.Fields(1, host.Append(&r.smi)),
-		"health":  host.Data(1, func(f []string) error { s.Health = healthOf(f[0]); return nil }),
+		"health":  host.Data(1, func(f []string) error { s.Health = gpu.Judge(readingsOf(f[0]), gpu.Expectation{}); return nil }),
 		"user":    host.Fields(4, r.user),
 		"mok":     host.Fields(1, host.Is(&s.MOK)),
 		"runfile": host.Fields(1, host.Text(&s.RunFile)),

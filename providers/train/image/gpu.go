@@ -17,6 +17,9 @@ import (
 const (
 	// GPUTrainerPath is the path of the trainer with the engine of GPUs in images.
 	GPUTrainerPath = "/usr/local/bin/stoke-trainer-gpu"
+	// StokeGPUPath is the path of stoke-gpu in images: next to the trainers, which run it
+	// and copy it to pods of other images.
+	StokeGPUPath = "/usr/local/bin/stoke-gpu"
 	// GPUFolder is the folder in images where that trainer looks for XLA's plugin,
 	// libraries of CUDA, ptxas and libdevice.
 	GPUFolder = "/opt/stoke/gpu"
@@ -56,24 +59,39 @@ func CheckGPUTrainer(name string, platform v1.Platform) error {
 	return err
 }
 
-// collectGPU lists the trainer with the engine of GPUs, and the files of CUDA.
+// CheckStokeGPU refuses, as *Mistake, a stoke-gpu that is not a program for the platform.
+func CheckStokeGPU(name string, platform v1.Platform) error {
+	_, err := checkProgram("stoke_gpu", name, platform)
+	return err
+}
+
+// collectGPU lists the programs for GPUs, and the files of CUDA.
 func (c *Contents) collectGPU() error {
-	if c.spec.GPUTrainer == "" {
-		return nil
+	for _, p := range []struct {
+		argument, to, from string
+		check              func(name string, platform v1.Platform) error
+	}{{"gpu_trainer", GPUTrainerPath, c.spec.GPUTrainer, CheckGPUTrainer}, {"stoke_gpu", StokeGPUPath, c.spec.StokeGPU, CheckStokeGPU}} {
+		if p.from == "" {
+			continue
+		}
+		found, err := tree(p.argument, p.to, p.from)
+		if err != nil {
+			return err
+		}
+		if len(found) != 1 || found[0].kind != tar.TypeReg {
+			return mistake(p.argument, "", p.argument+" is no program", "%s is a folder.", p.from)
+		}
+		found[0].mode = 0o755
+		if err := p.check(p.from, c.spec.Platform); err != nil {
+			return err
+		}
+		c.trainer = append(c.trainer, found...)
 	}
-	found, err := tree("gpu_trainer", GPUTrainerPath, c.spec.GPUTrainer)
-	if err != nil {
-		return err
-	}
-	if len(found) != 1 || found[0].kind != tar.TypeReg {
-		return mistake("gpu_trainer", "", "The trainer is no program", "%s is a folder.", c.spec.GPUTrainer)
-	}
-	found[0].mode = 0o755
-	if err := CheckGPUTrainer(c.spec.GPUTrainer, c.spec.Platform); err != nil {
-		return err
-	}
-	c.trainer = append(c.trainer, found...)
-	if c.spec.GPUFiles == "" {
+	return c.collectFilesOfGPUs()
+}
+
+func (c *Contents) collectFilesOfGPUs() (err error) {
+	if c.spec.GPUTrainer == "" || c.spec.GPUFiles == "" {
 		return nil
 	}
 	if c.gpu, err = tree("gpu_files", GPUFolder, c.spec.GPUFiles); err != nil {

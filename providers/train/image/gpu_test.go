@@ -3,6 +3,7 @@ package image
 import (
 	"debug/elf"
 	"errors"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,6 +79,27 @@ func TestImageWithGPUs(t *testing.T) {
 	if config, err = plain.Image.ConfigFile(); err != nil || slices.ContainsFunc(config.Config.Env, func(v string) bool { return strings.HasPrefix(v, "LD_") }) {
 		t.Errorf("an image without GPUs has the environment %v, %v", config.Config.Env, err)
 	}
+}
+
+// stoke-gpu is in the folder of the trainers, also in an image whose trainer has no engine
+// of GPUs: pods of programs get it from there.
+func TestImageWithStokeGPU(t *testing.T) {
+	spec := withGPUs(t)
+	spec.StokeGPU = program(t, elf.EM_X86_64, "stoke-gpu")
+	alone := basic(t)
+	alone.StokeGPU = spec.StokeGPU
+	for name, b := range map[string]*Built{"with both trainers": build(t, spec, baseWith(t, glibcFile, standardFile)), "with the trainer": build(t, alone, nil)} {
+		if got := unpack(t, b.Image)["usr/local/bin/stoke-gpu"]; got.mode != 0o755 || !strings.HasSuffix(got.content, "stoke-gpu") {
+			t.Errorf("%s: mode %o, content %.20q", name, got.mode, got.content)
+		}
+		if !strings.HasPrefix(b.Contents[StokeGPUPath], "sha256:") || path.Dir(StokeGPUPath) != path.Dir(TrainerPath) || path.Dir(StokeGPUPath) != path.Dir(GPUTrainerPath) {
+			t.Errorf("%s: contents %v", name, b.Contents)
+		}
+	}
+	alone.StokeGPU = program(t, elf.EM_AARCH64, "")
+	refused(t, alone, "stoke_gpu", "stoke-gpu does not fit the image", "make gpu")
+	alone.StokeGPU = put(t, t.TempDir(), map[string]string{"file": "x"})
+	refused(t, alone, "stoke_gpu", "The program cannot be read", "is a directory")
 }
 
 func TestMissingGPUFiles(t *testing.T) {

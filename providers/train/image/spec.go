@@ -32,6 +32,7 @@ type Spec struct {
 	Trainer        string            // path of the binary on this machine
 	TrainerVersion string            // as its label says
 	GPUTrainer     string            `json:",omitempty"` // path of the trainer with the engine of GPUs; "" for an image without it
+	StokeGPU       string            `json:",omitempty"` // path of stoke-gpu, which reads GPUs; "" for none
 	GPUFiles       string            `json:",omitempty"` // folder that becomes GPUFolder; "" for none
 	Files          map[string]string // path in the image → file or folder here
 	Wheels         string            // folder of *.whl; "" for none

@@ -26,14 +26,24 @@ const Name = "stoke-gpu"
 // Path returns the path of stoke-gpu: next to this program, else in $PATH; "" where
 // there is none.
 func Path() string {
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), Name)
-		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return beside
-		}
+	if path := besideThis(Name); path != "" {
+		return path
 	}
 	path, err := exec.LookPath(Name)
 	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// besideThis returns the path of a program next to this program; "": there is none.
+func besideThis(name string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(filepath.Dir(self), name)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return ""
 	}
 	return path
@@ -45,8 +55,8 @@ type Report struct {
 	Snapshot gpu.Snapshot `json:"readings"`
 }
 
-// Check has the GPUs of this machine judged. It returns an error where stoke-gpu
-// does not give a verdict within Limit.
+// Check has the GPUs of this machine judged by the driver's counters. It returns an
+// error where stoke-gpu does not give a verdict within Limit.
 func Check(ctx context.Context, path string, e gpu.Expectation) (Report, error) {
 	return checkWithin(ctx, Limit, path, e)
 }
@@ -55,7 +65,7 @@ func checkWithin(ctx context.Context, limit time.Duration, path string, e gpu.Ex
 	if path == "" {
 		return Report{}, fmt.Errorf("%s is neither next to this program nor in $PATH: %w", Name, fs.ErrNotExist)
 	}
-	args := []string{"check", "--json", "--count", strconv.Itoa(e.Count)}
+	args := []string{"check", "--json", "--measure=false", "--count", strconv.Itoa(e.Count)}
 	if e.Driver != "" {
 		args = append(args, "--driver", e.Driver)
 	}
@@ -66,7 +76,8 @@ func checkWithin(ctx context.Context, limit time.Duration, path string, e gpu.Ex
 		args = append(args, "--gpus", strings.Join(e.GPUs, ","))
 	}
 	text, err := output(ctx, limit, path, args)
-	if err != nil {
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: unfit, as the answer says
 		return Report{}, err
 	}
 	var r Report
@@ -111,23 +122,22 @@ func output(ctx context.Context, limit time.Duration, path string, args []string
 	}()
 	select {
 	case r := <-ended:
-		if ctx.Err() != nil {
-			return nil, silenceOf(ctx, limit)
-		}
-		var exit *exec.ExitError
-		if r.err != nil && !(errors.As(r.err, &exit) && exit.ExitCode() == 1) { // 1: unfit, as the answer says
-			return nil, fmt.Errorf("%s %s: %w", Name, args[0], r.err)
+		switch {
+		case ctx.Err() != nil:
+			return nil, silenceOf(ctx, limit, path)
+		case r.err != nil:
+			return r.text, fmt.Errorf("%s %s: %w", filepath.Base(path), args[0], r.err)
 		}
 		return r.text, nil
 	case <-ctx.Done():
-		return nil, silenceOf(ctx, limit)
+		return nil, silenceOf(ctx, limit, path)
 	}
 }
 
 // silenceOf returns the error of a program that did not end in time.
-func silenceOf(ctx context.Context, limit time.Duration) error {
+func silenceOf(ctx context.Context, limit time.Duration, path string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%s does not answer within %v", Name, limit)
+		return fmt.Errorf("%s does not answer within %v", filepath.Base(path), limit)
 	}
 	return ctx.Err()
 }

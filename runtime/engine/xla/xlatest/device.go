@@ -254,7 +254,7 @@ func (b *buffer) Download(data []byte) error {
 	if b.failure != nil {
 		return b.failure
 	}
-	if int64(len(data)) != b.bytes || b.value.Type != string(stablehlo.F32) {
+	if t := stablehlo.Type(b.value.Type); int64(len(data)) != b.bytes || t != stablehlo.F32 && t != stablehlo.BF16 {
 		return b.device.misuse("download of %s %v into %d bytes", b.value.Type, b.value.Dims, len(data))
 	}
 	b.value.Write(data)
