@@ -273,7 +273,11 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 // train computes the block's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
-	total, losses, err := s.sum(ctx, b)
+	sum := s.sum
+	if r := s.resident(b); r != nil {
+		sum = r.sum
+	}
+	total, losses, err := sum(ctx, b)
 	if err != nil {
 		return r, false, err
 	}

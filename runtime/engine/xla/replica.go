@@ -158,11 +158,17 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 	if !p.Last {
 		return engine.Result{}, nil
 	}
-	result, err := r.endSteps(p)
+	end := r.endSteps
+	if p.Keep {
+		end = r.keepSums
+	}
+	result, err := end(p)
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("step: %w", r.fail(err))
 	}
-	r.dropPass()
+	if !p.Keep {
+		r.dropPass()
+	}
 	return result, nil
 }
 
@@ -273,6 +279,26 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 		}
 		p.Ready(0, all[:trained])
 	}
+	return result, nil
+}
+
+// keepSums waits for the numbers of a pass whose sums stay on the device. It zeroes the
+// stats.
+func (r *replica) keepSums(engine.Pass) (engine.Result, error) {
+	results, err := r.run("tally", r.tally, r.sums...)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	r.sums[len(r.vars)] = results[1]
+	n := r.source.stats()
+	numbers, err := r.download(results[0], n+2, nil)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	result := r.finish(numbers[:n])
+	result.Squares = float64(numbers[n])
+	result.Finite = result.Finite && optimizer.Finite(numbers[n:])
+	r.total = engine.Result{Finite: true}
 	return result, nil
 }
 
