@@ -205,6 +205,12 @@ func (s *session) resize(b *batch) error {
 	if threads == s.threads {
 		return nil
 	}
+	if s.Spec.Worker.GPUs > 0 { // a GPU uses no threads of the engine
+		if s.threads = threads; s.Fit != nil {
+			s.Fit(threads)
+		}
+		return nil
+	}
 	s.unstage()
 	b.unstage()
 	old := s.replica
