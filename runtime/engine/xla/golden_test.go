@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/xla"
 	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -63,5 +65,33 @@ func TestProgramsAreGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.mlir")
 	if err != nil || len(files) != len(seen) {
 		t.Errorf("%d files for %d programs (%v)", len(files), len(seen), err)
+	}
+}
+
+// Where windows overlap, backward compares places and not bf16 values: XLA may keep more
+// bits of one of them, and no element would equal the maximum.
+func TestOverlappingWindowsCompareNoValues(t *testing.T) {
+	m, device := small(pictures(8, 7, 2), model.Layer{Op: model.Conv2D, Filters: 3, Kernel: 2},
+		model.Layer{Op: model.MaxPool, Kernel: 3, Stride: 2}, model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3}), new(xlatest.Device)
+	r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2, ComputeType: spec.ComputeBF16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	places := 0
+	for _, c := range device.Compiled() {
+		for line := range strings.Lines(c.Text) {
+			if strings.Contains(line, "stablehlo.compare EQ") {
+				if strings.Contains(line, "bf16") {
+					t.Errorf("%s: %s", c.Name, line)
+				}
+				if strings.Contains(line, "i32") {
+					places++
+				}
+			}
+		}
+	}
+	if places < 9 {
+		t.Errorf("%d places of windows are compared", places)
 	}
 }

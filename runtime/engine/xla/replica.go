@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
@@ -33,7 +34,7 @@ type replica struct {
 	stats     Buffer     // of a pass of Evaluates
 	numbers   Buffer     // of the last update; nil: there was none
 	placed    []float32  // their values
-	queued    int        // runs since the last wait for the device
+	queue     queue      // of Steps and Evaluates
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
@@ -245,19 +246,6 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 	return nil
 }
 
-// maxQueued is how many runs may wait for the device: each keeps its batch there.
-const maxQueued = 64
-
-// throttle waits for the newest result once maxQueued runs were begun since the last
-// wait.
-func (r *replica) throttle(newest Buffer) error {
-	if r.queued++; r.queued < maxQueued {
-		return nil
-	}
-	r.queued = 0
-	return newest.Wait()
-}
-
 // endSteps waits for the sums and reports them.
 func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 	flat, err := r.run("join", r.join, r.sums...)
@@ -266,6 +254,7 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 	}
 	n := len(r.vector)
 	all, err := r.download(flat[0], n+r.source.stats(), r.reported)
+	r.queue.end(time.Now())
 	if err != nil {
 		return engine.Result{}, err
 	}
@@ -292,6 +281,7 @@ func (r *replica) keepSums(engine.Pass) (engine.Result, error) {
 	r.sums[len(r.vars)] = results[1]
 	n := r.source.stats()
 	numbers, err := r.download(results[0], n+2, nil)
+	r.queue.end(time.Now())
 	if err != nil {
 		return engine.Result{}, err
 	}
