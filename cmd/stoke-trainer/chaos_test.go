@@ -231,3 +231,56 @@ func checkMembers(t *testing.T, r *trial, s spec.Spec, records int64) {
 		}
 	}
 }
+
+// A run whose updates stay on the device of its only worker keeps its account exact: while
+// the worker or the coordinator is killed, and while a second worker comes and goes.
+func TestChaosOfOneWorker(t *testing.T) {
+	t.Parallel()
+	s := reducing(1, 40)
+	s.Deterministic, s.Checkpoint.EverySteps = false, 10
+	r := launch(t, s)
+	r.start()
+	scale := func(n int) func() {
+		return func() {
+			c := client(t, r.folder)
+			if err := c.Change(context.Background(), spec.LiveChange{Workers: &n}); err != nil && !status(t, r.folder).Phase.Final() {
+				t.Errorf("scale to %d: %v", n, err)
+			}
+			eventually(t, "the workers change", func() bool {
+				now := status(t, r.folder)
+				return now.Phase.Final() || now.Workers == n
+			})
+		}
+	}
+	for _, strike := range []func(){
+		func() { kill(t, r.folder, "coordinator") },
+		scale(2), scale(1),
+		func() { kill(t, r.folder, "worker 0") },
+		scale(2),
+		func() { kill(t, r.folder, "worker 1") },
+		scale(1),
+		func() { kill(t, r.folder, "coordinator") },
+	} {
+		from := int64(-1)
+		eventually(t, "the run gets on", func() bool {
+			now := status(t, r.folder)
+			if from < 0 || now.Step < from { // it may have gone back
+				from = now.Step
+			}
+			return now.Phase.Final() || now.Step >= from+3
+		})
+		if status(t, r.folder).Phase.Final() {
+			break
+		}
+		strike()
+	}
+	end := r.wait()
+	if end.Phase != spec.Succeeded || end.Records != records(s) {
+		r.dump()
+		t.Fatalf("status %+v", end)
+	}
+	checkMembers(t, r, s, 1500)
+	if accuracy := end.Metrics["accuracy"]; accuracy < 0.9 {
+		t.Errorf("accuracy %.3f", accuracy)
+	}
+}

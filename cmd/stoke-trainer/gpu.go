@@ -45,7 +45,9 @@ func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), e
 // driver that does not answer only once.
 func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot, error) {
 	for {
-		s, err := slot.Take(ctx, devices, slot.Options{Run: r.runName(), Folder: slotFolder, Log: r.log})
+		s, err := slot.Take(ctx, devices, slot.Options{
+			Run: r.runName(), Needs: r.spec.Worker.MinReplicas, Folder: slotFolder, Log: r.log, Waits: r.noteWait,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -62,6 +64,17 @@ func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot
 		}
 		r.log.Warn("an unfit GPU is left out", "gpu", s.Device.Index, "error", err)
 	}
+}
+
+// noteWait keeps the processes that a worker waits for, which its reports of usage name;
+// "": it does not wait.
+func (r *role) noteWait(holders string) {
+	if holders == "" {
+		r.waits.Store(nil)
+		return
+	}
+	text := "waits for a GPU: " + holders
+	r.waits.Store(&text)
 }
 
 // runName is the name of the run, for people who wait for its GPU.

@@ -101,6 +101,9 @@ func (r *role) refuse(ctx context.Context, why error) error {
 func (r *role) attachGPUs(send func(context.Context, spec.Usage) error) func(context.Context, spec.Usage) error {
 	return func(ctx context.Context, u spec.Usage) error {
 		u.GPUs = r.readGPUs(time.Now())
+		if waits := r.waits.Load(); waits != nil {
+			u = u.Waits(*waits)
+		}
 		return send(ctx, u)
 	}
 }

@@ -118,6 +118,10 @@ func TestRunsShareTheGPUsOfAMachine(t *testing.T) {
 	if want := `run \"first run\", process `; strings.Count(log, want) != 2 || strings.Contains(log, "took a GPU") {
 		t.Errorf("the second run does not name the holder of both GPUs:\n%s", log)
 	}
+	eventually(t, "the second run's status names the holder", func() bool {
+		st, err := second.folder.Status()
+		return err == nil && strings.Contains(st.Message, `waiting for workers: 0 of at least 1: worker-0 waits for a GPU: GPU 0: run "first run"`)
+	})
 	first.cmd.Process.Kill() // and its workers end with it
 	<-first.reaped
 	if st := second.wait(); st.Phase != spec.Succeeded {

@@ -55,6 +55,7 @@ type role struct {
 	api                 string                 // of the coordinator
 	usageInterval       time.Duration          // between two samples
 	gpus                *probe.Follower        // nil: this process does not watch GPUs
+	waits               atomic.Pointer[string] // of a worker, for a GPU; nil: it does not wait
 	logs                string                 // of an agent
 	orphaned            atomic.Pointer[func()] // is called before the process ends without its supervisor; nil: nothing is
 

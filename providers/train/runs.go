@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,9 +157,13 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		out.Message += excerpt(s.Log)
 	}
 	for _, role := range s.Roles {
+		usage := s.UsageOf(role)
+		if usage != nil {
+			role.Reason = cmp.Or(role.Reason, usage.Waiting)
+		}
 		out.Roles = append(out.Roles, providers.RunRole{
 			Name: printable(role.Name), Phase: printable(role.Phase), Restarts: role.Restarts, Since: role.Since, Node: role.Node, Reason: printable(role.Reason),
-			Usage: usageOf(s.UsageOf(role)),
+			Usage: usageOf(usage),
 		})
 	}
 	return out, nil

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"runtime"
 	"strings"
 	"sync"
@@ -132,11 +133,22 @@ func TestExpiredLeaseGoesToAnotherWorker(t *testing.T) {
 
 // Workers that are left share the cores of those that have gone.
 func TestThreadsFollowTheNumberOfWorkers(t *testing.T) {
+	for gpus, want := range map[int]map[int]int{0: {2: 4, 8: 1}, 1: {2: 4}} { // a replica on a GPU stays
+		if built := builtWhileWorkersLeave(t, gpus); !maps.Equal(built, want) {
+			t.Errorf("with %d GPUs, replicas by threads: %v, want %v", gpus, built, want)
+		}
+	}
+}
+
+// builtWhileWorkersLeave returns the number of replicas by threads in a run of four
+// workers, of which three leave.
+func builtWhileWorkersLeave(t *testing.T, gpus int) map[int]int {
+	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	var mu sync.Mutex
 	built := make(map[int]int) // threads of replicas
 	s := pointsSpec()
-	s.Epochs, s.Worker.Replicas = 1<<40, 4
+	s.Epochs, s.Worker.Replicas, s.Worker.GPUs = 1<<40, 4, gpus
 	b := newBench(t, s, linear{built: func(o engine.Options) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -161,9 +173,7 @@ func TestThreadsFollowTheNumberOfWorkers(t *testing.T) {
 	if st := b.run(); st.Phase != spec.Stopped {
 		t.Fatalf("status %+v", st)
 	}
-	if built[2] != 4 || built[8] != 1 {
-		t.Errorf("replicas by threads: %v, want 4 of 2 and 1 of 8", built)
-	}
+	return built
 }
 
 // The time that a lease may take is counted from the last progress, and gets

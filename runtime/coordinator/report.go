@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/stokehq/stoke/runtime/spec"
@@ -12,7 +13,7 @@ func (c *coordinator) assignAll() {
 	message := c.evidence.newest
 	if !c.session.Attended() {
 		waits := fmt.Sprintf("waiting for workers: %d of at least %d", c.session.CountWorkers(), c.Spec.Worker.MinReplicas)
-		if message != "" {
+		if message := cmp.Or(message, c.session.Waiting()); message != "" {
 			waits += ": " + message
 		}
 		c.session.Explain(waits)

@@ -67,6 +67,11 @@ type Pass struct {
 	// called Step; what it is given is read-only and stays valid until the
 	// next First. Evaluate does not call it.
 	Ready func(offset int, sums []float32)
+	// Keep, together with Last, leaves the sums where they are, for Updater.Update
+	// without sums: Ready is not called. The pass stays under way: a further Step adds to
+	// the same sums, and its results begin at zero. Evaluate ignores it, and so do
+	// replicas without Update.
+	Keep bool
 }
 
 // Result holds the sums over a pass's records, so that results of any split
@@ -78,6 +83,9 @@ type Result struct {
 	Metrics []float64    // weighted sums, in the order of Model.Metrics, e.g. correct answers
 	Rows    []model.Rows // gradients of embedding rows, one entry per Table
 	Finite  bool         // no NaN or infinity in loss and gradients
+	// Squares, with Pass.Keep, is the sum of the squares of the kept sums, moments
+	// excepted.
+	Squares float64
 }
 
 // Staged is a batch on the device, made by Replica.Stage. The replica that
@@ -93,7 +101,7 @@ type Staged interface {
 //
 // One goroutine at a time uses it, with three exceptions: Layout and Needs may
 // be called by any goroutine at any time, and Stage by one other goroutine
-// beside a running Step or Evaluate. Forks are replicas of their own.
+// during any other call except Close. Forks are replicas of their own.
 type Replica interface {
 	Layout() ([]model.Var, []model.Table)
 	// Needs returns the ids of the rows to pull before Stage, per table.

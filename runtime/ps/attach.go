@@ -41,6 +41,10 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	if s.term != a.Held || s.term == 0 {
 		return refuse("restored in term %d, not %d", s.term, a.Held)
 	}
+	if answer := s.resident.fetch(s); answer != nil {
+		return *answer
+	}
+	s.resident.current = false
 	if prepared := s.sum != nil; a.Redo != nil && s.version+1 == a.Version && (prepared || a.Redo.Skip) {
 		if answer := s.decide(*a.Redo); answer != (wire.Answer{}) {
 			return answer

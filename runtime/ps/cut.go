@@ -81,6 +81,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.coming)
 	clear(s.failed)
 	s.sum, s.decided, s.snapshot = nil, nil, nil
+	s.resident.current, s.resident.ahead = false, false
 	s.crowd = s.workers
 	s.fit()
 	s.changed.ring()
@@ -151,7 +152,11 @@ func receivePieces(l *wire.Conn, vectors [][]float32) (a wire.Answer, err error)
 func (s *Server) keep(c wire.Cut) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.at(c.Term, c.Version); a != nil {
+	a := s.at(c.Term, c.Version)
+	if a == nil {
+		a = s.resident.fetch(s)
+	}
+	if a != nil {
 		return *a
 	}
 	s.letSnapshotGo(s.snapshot)

@@ -154,8 +154,8 @@ func (m Member) Group() (g wire.Group, at wire.Applied, changed <-chan struct{})
 }
 
 // Hold returns the parameters of a version, which stay as they are until release
-// is called. Without them, past reports whether they will not come, and changed
-// is closed when that may be another one.
+// is called; nil: the worker's device has them. Without release, past reports whether
+// they will not come, and changed is closed when that may be another one.
 func (m Member) Hold(term, version int64) (values []float32, release func(), past bool, changed <-chan struct{}) {
 	s := m.Server
 	s.mu.Lock()
@@ -165,6 +165,8 @@ func (m Member) Hold(term, version int64) (values []float32, release func(), pas
 		return nil, nil, true, nil
 	case term > s.term || version > s.version:
 		return nil, nil, false, s.changed
+	case s.resident.current:
+		return nil, func() {}, false, nil
 	}
 	v := s.values.hold()
 	return v.v, func() {
@@ -175,10 +177,14 @@ func (m Member) Hold(term, version int64) (values []float32, release func(), pas
 }
 
 // Contribute takes this worker's own contribution to the share that its member adds
-// up, in parts that follow one another.
+// up, in parts that follow one another; nil: its sums are on the worker's device.
 func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 	s := m.Server
 	s.mu.Lock()
+	if parts == nil && s.resident.sole(s) {
+		s.mu.Unlock()
+		return s.take(p, nil)
+	}
 	n := 0
 	for _, part := range parts {
 		n += len(part)
@@ -265,7 +271,11 @@ func (m Member) awaitTerm(ctx context.Context, f wire.Fetch) (*snapshot, *wire.A
 			return nil, a
 		}
 		if s.term == f.Term {
-			if a := s.at(f.Term, f.Version); a != nil {
+			a := s.at(f.Term, f.Version)
+			if a == nil {
+				a = s.resident.fetch(s)
+			}
+			if a != nil {
 				return nil, a
 			}
 			return holdAll(s), nil

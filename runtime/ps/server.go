@@ -62,6 +62,7 @@ type Server struct {
 	stalls   int       // times that a caller has waited for one
 	presence presence  // of a coordinator
 	group    *group    // of an all-reduce; nil: the server holds its span by itself
+	resident resident  // of a group of one member
 
 	frames atomic.Int64 // answers to pulls that were made
 
@@ -165,7 +166,9 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = "weight is not above 0"
 	case p.Leaves < 1:
 		why = "it is of no lease"
-	case len(sums) != s.sums.length:
+	case sums == nil && !s.resident.sole(s):
+		why = "its sums are on no device of a group of one member"
+	case sums != nil && len(sums) != s.sums.length:
 		why = "span has another length"
 	}
 	if why != "" {
@@ -349,6 +352,9 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	if weight != p.Weight {
 		return wire.Answer{Error: fmt.Sprintf("weights sum up to %g, not %g", weight, p.Weight)}
 	}
+	if s.resident.hasSums(s, p.IDs) {
+		return s.resident.complete(s, p.IDs)
+	}
 	s.sum = newSum()
 	s.add(p.IDs)
 	r := s.sum
@@ -405,7 +411,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		r = &sum{taken: a.Taken} // what is here of it may be a part
 	}
 	if !a.Skip {
-		if at := (point{s.term, s.version}); s.read() > 0 {
+		if at := (point{s.term, s.version}); !r.resident && s.read() > 0 {
 			if s.room(s.read(), nil); at != (point{s.term, s.version}) {
 				return refuse("now at version %d of term %d", s.version, s.term)
 			}
@@ -416,18 +422,9 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		if a.Recipe.Slots() > len(s.slots) {
 			return wire.Answer{Error: "the optimizer needs slots that were not restored"}
 		}
-		s.values = s.writable(s.values)
-		for i, v := range s.slots {
-			s.slots[i] = s.writable(v)
+		if answer := makeUpdate(s, r, a); answer != nil {
+			return *answer
 		}
-		sums, values := r.values(), s.values.v
-		spread(len(values), func(i, from, to int) {
-			slots := make([][]float32, len(s.slots))
-			for k, v := range s.slots {
-				slots[k] = v.v[from:to]
-			}
-			optimizer.UpdateScaled(values[from:to], slots, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
-		})
 	}
 	s.sums.give(r.Clear()...)
 	s.spans.give(r.whole)

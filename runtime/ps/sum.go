@@ -12,9 +12,10 @@ import (
 // itself knows of it, for its log.
 type sum struct {
 	engine.Tree
-	weight float64
-	whole  []float32 // in a group: the sums of all shares
-	taken  []spec.Contribution
+	weight   float64
+	whole    []float32 // in a group: the sums of all shares
+	taken    []spec.Contribution
+	resident bool // the sums are on the worker's device
 }
 
 // values returns the sums of the vector that the server holds.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
@@ -55,10 +56,20 @@ func (s server) takeUsage(now time.Time, role string, of spec.Usage) {
 	if !s.usages.put(of) {
 		return
 	}
-	of.At, of.GPUs = time.Time{}, of.GPUs.Brief()
+	of.At, of.GPUs, of.Waiting = time.Time{}, of.GPUs.Brief(), ""
 	if err := s.note(spec.Event{Type: spec.EventUsage, Usage: &of}); err != nil {
 		s.Log.Warn("a role's usage is not in the history", "role", role, "error", err)
 	}
+}
+
+// Waiting names the first worker that waits, and what it waits for; "": no worker does.
+func (s *Session) Waiting() string {
+	for _, role := range slices.Sorted(maps.Keys(s.usages.newest)) {
+		if text := s.usages.newest[role].Waiting; text != "" {
+			return role + " " + text
+		}
+	}
+	return ""
 }
 
 // postUsage takes the report of a worker or server.

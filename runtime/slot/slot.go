@@ -24,8 +24,12 @@ const poll = 200 * time.Millisecond
 // Options describe the process that takes a slot.
 type Options struct {
 	Run    string       // for the processes that wait for the slot
+	Needs  int          // slots that the run has at least while it works, 0: one
 	Folder string       // of the slots' files, where all processes share it; "" = Folder()
 	Log    *slog.Logger // tells of a wait
+	// Waits hears of the processes that have the slots, as often as they change, and of ""
+	// at the end of a wait; nil: it is not called.
+	Waits func(holders string)
 }
 
 // Slot is a device that this process has, until it releases the slot or ends.
@@ -41,8 +45,10 @@ type holder struct {
 }
 
 // Take waits until one of the devices has a free slot, and takes it. The first
-// device of the list that is free counts. It returns an error where ctx ends or the
-// files cannot be used.
+// device of the list that is free counts. A run that needs several slots takes none
+// unless those that it has and the free ones suffice, so that two runs never wait for
+// each other's slots for ever: the last one that took a slot gets all that it needs. Take
+// returns an error where ctx ends or the files cannot be used.
 func Take(ctx context.Context, devices []engine.Device, o Options) (*Slot, error) {
 	if len(devices) == 0 {
 		return nil, errors.New("take a GPU: this process sees none")
@@ -57,23 +63,24 @@ func Take(ctx context.Context, devices []engine.Device, o Options) (*Slot, error
 	defer folder.Close() //nolint:errcheck // nothing was written to it
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
+	if o.Waits == nil {
+		o.Waits = func(string) {}
+	}
+	defer o.Waits("")
 	var told []string
 	for {
-		var busy []string
-		for _, d := range devices {
-			s, by, err := try(folder, d, o.Run)
-			if err != nil {
-				return nil, fmt.Errorf("take GPU %d: %w", d.Index, err)
-			}
-			if s != nil {
-				o.Log.Info("took a GPU", "gpu", d.Index, "name", d.Name, "uuid", d.UUID)
-				return s, nil
-			}
-			busy = append(busy, fmt.Sprintf("GPU %d: %s", d.Index, by))
+		s, busy, err := tryAll(folder, devices, o)
+		if err != nil {
+			return nil, err
 		}
-		if !slices.Equal(busy, told) {
+		if s != nil {
+			o.Log.Info("took a GPU", "gpu", s.Device.Index, "name", s.Device.Name, "uuid", s.Device.UUID)
+			return s, nil
+		}
+		if busy != nil && !slices.Equal(busy, told) {
 			told = busy
 			o.Log.Info("waiting for a GPU, which another run has", "holders", strings.Join(busy, "; "))
+			o.Waits(strings.Join(busy, "; "))
 		}
 		select {
 		case <-tick.C:
@@ -81,6 +88,47 @@ func Take(ctx context.Context, devices []engine.Device, o Options) (*Slot, error
 			return nil, fmt.Errorf("take a GPU: %w (%s)", context.Cause(ctx), strings.Join(busy, "; "))
 		}
 	}
+}
+
+// gateName is the file whose lock a process has while it counts and takes slots.
+const gateName = "gate"
+
+// tryAll takes the first free slot; without one, busy names the processes that have
+// them. Where another process counts slots, it returns nothing.
+func tryAll(folder *os.Root, devices []engine.Device, o Options) (s *Slot, busy []string, err error) {
+	gate, _, err := lock(folder, gateName)
+	if err != nil || gate == nil {
+		return nil, nil, err
+	}
+	defer gate.Close() //nolint:errcheck // the lock ends with it
+	var free []*Slot
+	defer func() {
+		for _, f := range free {
+			f.Release()
+		}
+	}()
+	own, needs := 0, max(1, o.Needs)
+	for _, d := range devices {
+		file, by, err := lock(folder, fileName(d))
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("take GPU %d: %w", d.Index, err)
+		case file != nil:
+			free = append(free, &Slot{d, file})
+			continue
+		case by.Run == o.Run:
+			own++
+		}
+		busy = append(busy, fmt.Sprintf("GPU %d: %s", d.Index, by))
+	}
+	if len(free) == 0 || own+len(free) < needs {
+		if len(free) > 0 {
+			busy = append(busy, fmt.Sprintf("%d more are free, and the run needs %d", len(free), needs-own))
+		}
+		return nil, busy, nil
+	}
+	s, free = free[0], free[1:]
+	return s, nil, writeHolder(s.file, holder{o.Run, os.Getpid()})
 }
 
 // Release gives the slot back. Further calls have no effect.
@@ -91,13 +139,12 @@ func (s *Slot) Release() {
 // attempts bounds how often a slot's file may be replaced by others in one try.
 const attempts = 10
 
-// try takes the slot of a device; nil: another process, by, has it.
-func try(folder *os.Root, d engine.Device, run string) (s *Slot, by string, err error) {
-	name := fileName(d)
+// lock locks the file of a name; nil: another process, by, has locked it.
+func lock(folder *os.Root, name string) (locked *os.File, by holder, err error) {
 	for range attempts {
 		file, err := openFile(folder, name)
 		if err != nil {
-			return nil, "", err
+			return nil, by, err
 		}
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
@@ -105,17 +152,17 @@ func try(folder *os.Root, d engine.Device, run string) (s *Slot, by string, err 
 			by = readHolder(file)
 			return nil, by, file.Close()
 		case err != nil:
-			return nil, "", errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
+			return nil, by, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
 		}
 		// A file that was removed before it was locked is another one for later processes.
 		if err := check(folder, name, file); err == nil {
-			return &Slot{d, file}, "", writeHolder(file, holder{run, os.Getpid()})
+			return file, by, nil
 		}
 		if err := file.Close(); err != nil {
-			return nil, "", err
+			return nil, by, err
 		}
 	}
-	return nil, "", fmt.Errorf("%s is removed again and again", filepath.Join(folder.Name(), name))
+	return nil, by, fmt.Errorf("%s is removed again and again", filepath.Join(folder.Name(), name))
 }
 
 // fileName is the name of a device's slot. A number differs between processes that
@@ -145,12 +192,19 @@ func writeHolder(file *os.File, h holder) error {
 	return nil
 }
 
-// readHolder names the process that has a slot, as far as its note tells.
-func readHolder(file *os.File) string {
-	const most, longest = 4 << 10, 200
-	var h holder
+// readHolder reads the note of the process that has a slot; zero: it has left none.
+func readHolder(file *os.File) (h holder) {
+	const most = 4 << 10
 	text, err := io.ReadAll(io.NewSectionReader(file, 0, most))
 	if err != nil || json.Unmarshal(text, &h) != nil || h.PID <= 0 {
+		return holder{}
+	}
+	return h
+}
+
+func (h holder) String() string {
+	const longest = 200
+	if h.PID == 0 {
 		return "a process that has left no note"
 	}
 	return fmt.Sprintf("run %.*q, process %d", longest, h.Run, h.PID)

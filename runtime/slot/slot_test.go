@@ -261,3 +261,61 @@ func TestReplacedFile(t *testing.T) {
 		t.Errorf("a replaced file: %v", err)
 	}
 }
+
+// A run that needs several GPUs takes none where the free ones do not suffice: of two runs,
+// each of which could hold a part, one gets all.
+func TestRunsThatNeedSeveralSlots(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "slots")
+	waits := make(map[string]string) // the newest text, by run
+	take := func(run string, needs int) *Slot {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s, err := Take(ctx, gpus(4), Options{
+			Run: run, Needs: needs, Folder: folder, Log: slog.New(slog.DiscardHandler),
+			Waits: func(holders string) {
+				if holders != "" {
+					waits[run] = holders
+					cancel()
+				}
+			},
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		return s
+	}
+	var a, b []*Slot
+	get := func(of *[]*Slot, run string, needs int, want bool) {
+		t.Helper()
+		s := take(run, needs)
+		if (s != nil) != want {
+			t.Fatalf("run %s with %d slots got another one: %v", run, len(*of), s != nil)
+		}
+		if s != nil {
+			*of = append(*of, s)
+		}
+	}
+	get(&a, "a", 3, true)
+	get(&b, "b", 3, true) // then it has one, and two are free
+	get(&b, "b", 3, true)
+	get(&a, "a", 3, false) // it has one, and one is free
+	if text := waits["a"]; !strings.Contains(text, `run "b", process `) || !strings.HasSuffix(text, "1 more are free, and the run needs 2") {
+		t.Errorf("run a waits for %s", text)
+	}
+	var c []*Slot
+	get(&c, "c", 2, false)
+	get(&b, "b", 3, true)
+	get(&a, "a", 3, false)
+	b[0].Release() // a worker of b ends: its successor, or a, may have the slot
+	get(&a, "a", 3, false)
+	get(&b, "b", 3, true)
+	for _, s := range b {
+		s.Release()
+	}
+	get(&a, "a", 3, true)
+	get(&a, "a", 3, true)
+	get(&c, "c", 1, true)
+	for _, s := range append(a, c...) {
+		s.Release()
+	}
+}

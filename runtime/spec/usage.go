@@ -22,6 +22,9 @@ type Usage struct {
 	Written   Flow      `json:"written,omitzero"`             // to disks
 	Processes int       `json:"processes,omitempty"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
+	// Waiting is what the role waits for before it begins to work, as a whole clause:
+	// "waits for a GPU: …". "": it does not wait.
+	Waiting string `json:"waiting,omitempty"`
 	// GPUs has the newest readings of the GPUs of the role's machine; of an event
 	// without names and processes.
 	GPUs gpu.Snapshot `json:"gpus,omitzero"`
@@ -45,6 +48,7 @@ const (
 	maxProcessors = 1 << 20
 	maxFlow       = 1e15 // bytes per second
 	maxPartly     = 1000 // bytes of text
+	maxWaiting    = 1000 // likewise
 )
 
 // Validate checks numbers that another process has sent.
@@ -64,7 +68,17 @@ func (u *Usage) Validate() error {
 	if len(u.Partly) > maxPartly {
 		return errors.New("partly is too long")
 	}
+	if len(u.Waiting) > maxWaiting {
+		return errors.New("waiting is too long")
+	}
 	return u.GPUs.Validate()
+}
+
+// Waits returns the usage with what its role waits for, shortened to what Validate lets
+// through.
+func (u Usage) Waits(text string) Usage {
+	u.Waiting = first(text, maxWaiting)
+	return u
 }
 
 // MergeUsage returns one usage for two of a role, which are the means of so many

@@ -205,6 +205,12 @@ func (s *session) resize(b *batch) error {
 	if threads == s.threads {
 		return nil
 	}
+	if s.Spec.Worker.GPUs > 0 { // a GPU uses no threads of the engine
+		if s.threads = threads; s.Fit != nil {
+			s.Fit(threads)
+		}
+		return nil
+	}
 	s.unstage()
 	b.unstage()
 	old := s.replica
@@ -273,7 +279,11 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 // train computes the block's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
-	total, losses, err := s.sum(ctx, b)
+	sum := s.sum
+	if r := s.resident(b); r != nil {
+		sum = r.sum
+	}
+	total, losses, err := sum(ctx, b)
 	if err != nil {
 		return r, false, err
 	}

@@ -22,15 +22,20 @@ type Holder interface {
 	// changed. Without a group, the term is 0.
 	Group() (g wire.Group, at wire.Applied, changed <-chan struct{})
 	// Hold returns the parameters of a version, which stay as they are until
-	// release is called. Without them, past reports whether they will not come,
-	// and changed is closed when that may be another one.
+	// release is called; nil: the resident replica has them. Without release, past
+	// reports whether they will not come, and changed is closed when that may be another one.
 	Hold(term, version int64) (values []float32, release func(), past bool, changed <-chan struct{})
-	// Contribute takes the worker's contribution to the member's own share.
+	// Contribute takes the worker's contribution to the member's own share; nil: its
+	// sums are on the device of the resident replica.
 	Contribute(p wire.Push, parts [][]float32) wire.Answer
 	// Room returns where the sums of another member's share belong, and the
 	// function to call once they are there; nil: they are not needed. The function
 	// reports whether the group is still the same.
 	Room(v wire.Values, values int) (into []float32, done func() bool)
+	// Reside names the replica where the holder makes the updates while the group has
+	// one member; nil: none. Parameters that another replica had before are copied from
+	// there first: they are lost with an error.
+	Reside(r *engine.Resident) error
 }
 
 // group is the worker's way to the parameters in an all-reduce: an exchange. The
@@ -306,7 +311,10 @@ func (g *group) pull(ctx context.Context, r engine.Replica, want loaded, _ bool,
 		case past:
 			return refusedError{"its version is past"}
 		case release != nil:
-			err := r.Put(0, 0, values)
+			var err error
+			if values != nil {
+				err = r.Put(0, 0, values)
+			}
 			release()
 			if err != nil {
 				return fmt.Errorf("take parameters: %w", err)

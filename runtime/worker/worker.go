@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := w.build(w.share(o.Spec.Worker.Replicas)); err != nil {
 		return Fail(ctx, o, err)
 	}
-	defer func() { w.replica.Close() }()
+	defer w.closeReplica()
 	pause := firstPause
 	w.met = time.Now()
 	for {
@@ -147,7 +147,10 @@ func (w *worker) build(threads int) error {
 	if err != nil {
 		return fmt.Errorf("build replica: %w", err)
 	}
-	w.replica, w.threads = replica, threads
+	if w.replica, err = w.reside(replica); err != nil {
+		return errors.Join(err, replica.Close())
+	}
+	w.threads = threads
 	if w.group == 0 { // the same for each replica of the model; goroutines of a session read it
 		w.group = replica.MicroBatches()
 	}

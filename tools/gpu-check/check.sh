@@ -2,7 +2,9 @@
 # Checks stoke on a machine with an NVIDIA GPU, in a folder that build.sh made: health, numbers,
 # speed beside JAX and PyTorch where they are, runs through the local launcher, kills,
 # deterministic bits, two runs on one GPU. It prints a table, and ends with 1 where a line
-# of it failed. LONG=1 measures more models and kills more often.
+# of it failed. LONG=1 checks all models, 200 kills, and memory over 10 minutes in place of
+# that: in parts of 8 minutes at most. Each call goes on where the last one ended, and ends
+# with 3 where there is more to do; RESTART=1 begins again.
 set -u
 cd "$(dirname "$0")" || exit 1
 chmod +x bin/* 2>/dev/null
@@ -10,6 +12,8 @@ for packed in bin/*.xz data/cifar10/*.xz; do [ -e "$packed" ] && xz -d -f "$pack
 chmod +x bin/*
 ln -sf stoke-trainer-gpu bin/stoke-trainer # it does all that stoke-trainer does
 rm -rf run-*
+. ./parts.sh
+[ -z "${RESTART:-}" ] || rm -f "$STATE"
 export PATH="$PWD/bin:$PATH" HOME="${HOME:-$PWD}" XLA_PYTHON_CLIENT_PREALLOCATE=false
 failed=0
 row() { # name, outcome, text
@@ -34,11 +38,118 @@ measured_check() { # all rates are measured
 steps() { # steps per second of bench, from its JSON
 	sed -n 's/.*"steps_per_second":\([0-9.e+]*\).*/\1/p'
 }
+python=$(command -v python3 || true)
+twin() { # framework, model, batch/precision(/mode): steps per second of the twin, or nothing
+	[ -n "$python" ] && "$python" "python/$1_ref.py" "$2" "$3" 2>/dev/null | sed -n 's/.* \([0-9.]*\) steps\/s.*/\1/p' | tail -n 1
+}
+beside() { # model, twin's name, shape, batch, type, twin's precision, least of JAX, least of the graph
+	ours=$(stoke-trainer-gpu bench "$1" --engine xla --shape "$3" --batch "$4" --compute-type "$5" --seconds 0.3 | steps)
+	jax=$(twin jax "$2" "$4/$6")
+	graph=$(twin torch "$2" "$4/$6/graph")
+	row "$1 $5, batch $4" "$(awk -v o="${ours:-0}" -v j="${jax:-0}" -v g="${graph:-0}" -v lj="$7" -v lg="$8" 'BEGIN {
+			print (o <= 0 || (j > 0 && o / j < lj) || (g > 0 && o / g < lg)) ? "FAILED" : "ok" }')" \
+		"$(awk -v o="${ours:-0}" -v j="${jax:-0}" -v g="${graph:-0}" 'BEGIN {
+			printf "%.0f steps/s", o
+			if (j > 0) printf ", %.2f of JAX", o / j
+			if (g > 0) printf ", %.2f of a CUDA graph of PyTorch", o / g }')"
+}
+run() { # name, configuration: applies it in a folder of its own
+	mkdir -p "run-$1"
+	cp "$2.tf" "run-$1/main.tf"
+	stoke -chdir="run-$1" init -no-color >/dev/null && stoke -chdir="run-$1" apply -auto-approve -no-color && stoke -chdir="run-$1" output -no-color
+}
+bits() { gpu.test -test.run 'TestBitsOnGPU$' -test.v -test.timeout 100s | sed 's/^ *[a-z_]*.go:[0-9]*: //'; }
+# kill_workers SECONDS MOST kills up to MOST workers of a run, one after the other. A
+# worker that ends within 5 seconds counts against the run's restarts: only older ones are
+# killed. It sets made to the kills, 0 where the run does not go on, and text.
+kill_workers() {
+	local until=$((SECONDS + $1 - 45)) most=$2 pid age goes apply
+	sed 's/^    epochs .*/    epochs        = '$((most * 30))'/' mnist.tf >killed.tf
+	run killed killed >killed.log 2>&1 &
+	apply=$!
+	made=0
+	while kill -0 $apply 2>/dev/null && [ $made -lt "$most" ] && [ $SECONDS -lt $until ]; do
+		sleep 1
+		for pid in $(pgrep -f 'stoke-trainer-gpu worker'); do
+			age=$(ps -o etimes= -p "$pid" | tr -d ' ')
+			[ "${age:-0}" -ge 6 ] && kill -9 "$pid" 2>/dev/null && made=$((made + 1))
+		done
+	done
+	sleep 8
+	goes=$(stoke -chdir=run-killed status -json train_experiment.model 2>/dev/null | sed -n 's/.*"phase": *"\([a-z]*\)".*/\1/p' | head -n 1)
+	text="the run is ${goes:-unknown}"
+	if [ "$goes" != running ] && [ "$goes" != succeeded ]; then
+		made=0
+		text="$text: see killed.log"
+	fi
+	kill -INT $apply 2>/dev/null
+	wait $apply
+	stoke -chdir=run-killed destroy -auto-approve -no-color >/dev/null 2>&1
+}
 
 stoke-trainer-gpu engines || exit 1
 if ! stoke-trainer-gpu engines --json | grep -q '"engines":\[[^]]*"xla"'; then
 	echo "The engine xla does not work on this machine: see above." >&2
 	exit 1
+fi
+
+if [ -n "${LONG:-}" ]; then
+	# A call of these adds one unit, or sets made to those that it has added.
+	every_model() {
+		gpu.test -test.run TestEveryModelOnGPU -test.v -test.timeout "${2}s" >models.log 2>&1 && made=1
+		grep 'off by' models.log | sed 's/.*go:[0-9]*: /    /'
+	}
+	speeds=(
+		"mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0" "resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0" "mlp mlp 784 64 tf32 tf32 0.95 1.0"
+		"mnist-cnn cnn 28x28 1024 tf32 tf32 1.0 1.0" "resnet20 resnet20 32x32x3 128 tf32 tf32 0.95 1.0"
+		"resnet20 resnet20 32x32x3 1024 tf32 tf32 0.95 1.0" "resnet20 resnet20 32x32x3 1024 bf16 bf16 0.95 1.0"
+	)
+	speed() {
+		failed=0
+		beside ${speeds[$1]} # words of one comparison
+		[ $failed = 0 ] && made=1
+	}
+	same() {
+		failed=0
+		expect "deterministic bits" same_bits bits
+		[ $failed = 0 ] && made=1
+	}
+	kills() { # 40 at most, so that a part has its time
+		local todo=$((200 - $1))
+		kill_workers "$2" $((todo < 40 ? todo : 40))
+		row "kills of workers" "$([ $made -gt 0 ] && echo ok || echo FAILED)" "$made more, $text"
+	}
+	memory() { # 300 seconds of one process of a worker: 60 seconds after its start against its end
+		local pid="" first last began apply
+		made=0
+		sed 's/^    epochs .*/    epochs        = 100000/' mnist.tf >long.tf
+		run long long >long.log 2>&1 &
+		apply=$!
+		for ((began = SECONDS; SECONDS < began + 60; )); do
+			pid=$(pgrep -f 'stoke-trainer-gpu worker' | head -n 1)
+			[ -n "$pid" ] && break
+			sleep 1
+		done
+		sleep 60
+		first=$(rss "${pid:-0}")
+		sleep 240
+		last=$(rss "${pid:-0}")
+		if ! grows "${first:-0}" "${last:-0}" 3 && [ -n "$last" ]; then made=300; fi
+		row "memory of a worker" "$([ $made -gt 0 ] && echo ok || echo FAILED)" "${first:-nothing} KiB after 60 s, ${last:-nothing} KiB after 300 s"
+		kill -INT $apply 2>/dev/null
+		wait $apply
+		stoke -chdir=run-long destroy -auto-approve -no-color >/dev/null 2>&1
+	}
+	part models 1 300 every_model
+	part bits 1 100 same
+	part speed ${#speeds[@]} 90 speed
+	if [ -d data ]; then
+		part kills 200 120 kills
+		part memory-seconds 600 400 memory
+	else
+		echo "The folder has no data: kills and memory are left out."
+	fi
+	finish
 fi
 
 echo; echo "== health"
@@ -60,35 +171,14 @@ watching() {
 expect "stoke-gpu watch beside a load" watching
 
 echo; echo "== numbers: 20 updates against float64, deterministic bits"
-numbers() { gpu.test -test.run TestOnGPU -test.v -test.timeout 200s >numbers.log 2>&1; }
+numbers() { gpu.test -test.run 'TestOnGPU$' -test.v -test.timeout 200s >numbers.log 2>&1; }
 expect "parameters against float64" numbers
 grep 'off by' numbers.log | sed 's/.*go:[0-9]*: /    /'
+expect "deterministic bits" same_bits bits
 
 echo; echo "== speed, steps per second (data resident, forward, backward and update)"
-python=$(command -v python3 || true)
-twin() { # framework, model, batch/precision(/mode): steps per second of the twin, or nothing
-	[ -n "$python" ] && "$python" "python/$1_ref.py" "$2" "$3" 2>/dev/null | sed -n 's/.* \([0-9.]*\) steps\/s.*/\1/p' | tail -n 1
-}
-beside() { # model, twin's name, shape, batch, type, twin's precision, least of JAX, least of the graph
-	ours=$(stoke-trainer-gpu bench "$1" --engine xla --shape "$3" --batch "$4" --compute-type "$5" --seconds 0.3 | steps)
-	jax=$(twin jax "$2" "$4/$6")
-	graph=$(twin torch "$2" "$4/$6/graph")
-	row "$1 $5, batch $4" "$(awk -v o="${ours:-0}" -v j="${jax:-0}" -v g="${graph:-0}" -v lj="$7" -v lg="$8" 'BEGIN {
-			print (o <= 0 || (j > 0 && o / j < lj) || (g > 0 && o / g < lg)) ? "FAILED" : "ok" }')" \
-		"$(awk -v o="${ours:-0}" -v j="${jax:-0}" -v g="${graph:-0}" 'BEGIN {
-			printf "%.0f steps/s", o
-			if (j > 0) printf ", %.2f of JAX", o / j
-			if (g > 0) printf ", %.2f of a CUDA graph of PyTorch", o / g }')"
-}
 beside mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0 # with dropout, which the twin has not
 beside resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0
-if [ -n "${LONG:-}" ]; then
-	beside mlp mlp 784 64 tf32 tf32 0.95 1.0
-	beside mnist-cnn cnn 28x28 1024 tf32 tf32 1.0 1.0
-	beside resnet20 resnet20 32x32x3 128 tf32 tf32 0.95 1.0
-	beside resnet20 resnet20 32x32x3 1024 tf32 tf32 0.95 1.0
-	beside resnet20 resnet20 32x32x3 1024 bf16 bf16 0.95 1.0
-fi
 atLeast() { # name, number, least
 	row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print ((n >= least && n > 0) ? "ok" : "FAILED") }')" "${2:-nothing} micro-batches/s, want $3"
 }
@@ -102,11 +192,6 @@ if [ ! -d data ]; then
 	exit $failed
 fi
 echo; echo "== runs through the local launcher"
-run() { # name, configuration: applies it in a folder of its own
-	mkdir -p "run-$1"
-	cp "$2.tf" "run-$1/main.tf"
-	stoke -chdir="run-$1" init -no-color >/dev/null && stoke -chdir="run-$1" apply -auto-approve -no-color && stoke -chdir="run-$1" output -no-color
-}
 expect "MNIST CNN, accuracy ≥ 0.985" run mnist mnist
 # The same readings through a run, which has gpu_health = "required".
 readings() {
@@ -118,30 +203,8 @@ expect "readings of GPUs in the run" readings
 expect "ResNet-20 in bf16, accuracy ≥ 0.80" run resnet20 resnet20
 
 echo; echo "== kills with resume, two runs on one GPU"
-# A worker that ends within 5 seconds counts against the run's restarts: only older ones
-# are killed. The run has enough epochs for all kills.
-want=${KILLS:-$([ -n "${LONG:-}" ] && echo 200 || echo 10)}
-sed 's/^    epochs .*/    epochs        = '$((want * 30))'/' mnist.tf >killed.tf
-run killed killed >killed.log 2>&1 &
-apply=$!
-kills=0
-while kill -0 $apply 2>/dev/null && [ $kills -lt "$want" ]; do
-	sleep 1
-	for pid in $(pgrep -f 'stoke-trainer-gpu worker'); do
-		age=$(ps -o etimes= -p "$pid" | tr -d ' ')
-		[ "${age:-0}" -ge 6 ] && kill -9 "$pid" 2>/dev/null && kills=$((kills + 1))
-	done
-done
-sleep 8
-goes=$(stoke -chdir=run-killed status -json train_experiment.model 2>/dev/null | sed -n 's/.*"phase": *"\([a-z]*\)".*/\1/p' | head -n 1)
-if [ $kills -ge "$want" ] && { [ "$goes" = running ] || [ "$goes" = succeeded ]; }; then
-	row "$kills kills of workers" ok "the run is $goes"
-else
-	row "$kills of $want kills of workers" FAILED "the run is ${goes:-unknown}: see killed.log"
-fi
-kill -INT $apply 2>/dev/null
-wait $apply
-stoke -chdir=run-killed destroy -auto-approve -no-color >/dev/null 2>&1
+kill_workers 165 "${KILLS:-10}"
+if [ "$made" -ge "${KILLS:-10}" ]; then row "$made kills of workers" ok "$text"; else row "$made of ${KILLS:-10} kills of workers" FAILED "$text"; fi
 run first mnist >first.log 2>&1 &
 first=$!
 run second mnist >second.log 2>&1 &

@@ -106,7 +106,17 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 		sums = r.sums[0]
 	}
 	r.keepSlots(recipe.Slots())
-	optimizer.Update(r.vector, r.slots, sums, weight, r.vars, recipe)
+	scale := 1.0
+	if recipe.ClipNorm > 0 {
+		scale = recipe.ClipScale(optimizer.SquaredNorm(sums, weight, r.vars))
+	}
+	r.threads.run(len(r.vector), func(_, from, to int) {
+		slots := make([][]float32, len(r.slots))
+		for i, v := range r.slots {
+			slots[i] = v[from:to]
+		}
+		optimizer.UpdateScaled(r.vector[from:to], slots, sums[from:to], weight, model.Cut(r.vars, from, to), recipe, scale)
+	})
 	r.dirty = true
 	if own {
 		for _, part := range r.sums {
@@ -138,6 +148,9 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 	if err := r.ahead(ctx); err != nil {
 		return engine.Result{}, fmt.Errorf("step: %w", err)
 	}
+	if p.Keep {
+		p.Ready = nil
+	}
 	if p.Last {
 		// The moments are complete before anything else.
 		trained := model.TrainedLength(r.vars)
@@ -162,7 +175,26 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 			r.finish(span[0], span[1], p.Ready)
 		}
 	}
+	if p.Last && p.Keep {
+		return r.keep(), nil
+	}
 	return r.end(p, &r.stepping), nil
+}
+
+// keep ends the results of a pass whose sums go on, all of them in the first part.
+func (r *replica) keep() engine.Result {
+	for _, part := range r.sums[1:] {
+		clear(part)
+	}
+	result := r.total
+	result.Squares = optimizer.SquaredNorm(r.sums[0], 1, r.vars)
+	r.total, r.stepping = r.noRecords(), true
+	return result
+}
+
+// noRecords is the result of a pass that begins.
+func (r *replica) noRecords() engine.Result {
+	return engine.Result{Finite: true, Metrics: make([]float64, len(r.model.Metrics))}
 }
 
 // Evaluate implements engine.Replica. Predictions are what the last layer gives, for
@@ -210,7 +242,7 @@ func (r *replica) begin(ctx context.Context, s engine.Staged, p engine.Pass, kin
 		return errors.New("the batch was staged for another model")
 	}
 	if p.First {
-		r.total = engine.Result{Finite: true, Metrics: make([]float64, len(r.model.Metrics))}
+		r.total = r.noRecords()
 	} else if !goesOn {
 		return errors.New("no pass is under way: the first call must say First")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/stablehlo"
@@ -33,6 +34,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 		return engine.Result{}, nil
 	}
 	stats, err := r.download(r.stats, r.source.stats(), nil)
+	r.queue.end(time.Now())
 	r.stats = nil
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("evaluate: %w", r.fail(err))

@@ -67,31 +67,30 @@ func (w windows) visitPlaces(f func(y, x int)) {
 }
 
 // maxPool takes the maximum of each window; the first of equal elements gets the gradient.
+// The number of its place is kept: a comparison of maxima with elements in backward could
+// find none, where XLA keeps more bits of one of them than bf16 has.
 func (l *layer) maxPool() (value, backward) {
 	x, w := l.in[0], l.windows()
 	if w.disjoint() {
 		return l.maxPoolApart(w)
 	}
-	var y value
+	var y, place value
 	w.visitPlaces(func(row, column int) {
-		if e := w.element(x, row, column); y == nil {
-			y = e
+		e := w.element(x, row, column)
+		number := l.Fill(stablehlo.I32, float64(row*w.kernel+column), e.Dims...)
+		if y == nil {
+			y, place = e, number
 		} else {
-			y = y.Maximum(e)
+			place, y = e.Compare(stablehlo.Greater, y).Select(number, place), y.Maximum(e)
 		}
 	})
 	return l.narrow(y), func(dy value) []value {
 		d := dy.Convert(l.compute)
 		none := d.Fill(0)
-		var dx, taken value
+		var dx value
 		w.visitPlaces(func(row, column int) {
-			hit := w.element(x, row, column).Compare(stablehlo.Equal, y)
-			part := hit.Select(d, none)
-			if taken != nil {
-				part, taken = taken.Select(none, part), taken.Bits(stablehlo.Or, hit)
-			} else {
-				taken = hit
-			}
+			number := l.Fill(stablehlo.I32, float64(row*w.kernel+column), place.Dims...)
+			part := place.Compare(stablehlo.Equal, number).Select(d, none)
 			if part = w.spread(part, row, column); dx != nil {
 				part = dx.Add(part)
 			}

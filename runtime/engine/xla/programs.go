@@ -205,6 +205,24 @@ func (s *source) join() string {
 	return f.Text(s.name("join"), stablehlo.Concatenate(0, append(parts, f.Argument(stablehlo.F32, s.stats()))...))
 }
 
+// tally is (sums, stats) → (a vector, zeros in place of the stats). Behind the stats, the
+// vector has the sum of the squares of the trained variables' sums, and the sum of the
+// moments' sizes: a number that is not finite in any sum makes one of them not finite.
+func (s *source) tally() string {
+	f := stablehlo.New(s.precision)
+	trained, moments := f.Constant(stablehlo.F32, 0), f.Constant(stablehlo.F32, 0)
+	for i, v := range s.variables(f) {
+		if flat := v.Reshape(v.Size()); s.vars[i].Kind == model.Moment {
+			moments = moments.Add(flat.Abs().Sum(0))
+		} else {
+			trained = trained.Add(flat.Multiply(flat).Sum(0))
+		}
+	}
+	stats := f.Argument(stablehlo.F32, s.stats())
+	f.Donate(len(s.vars), 1)
+	return f.Text(s.name("tally"), stablehlo.Concatenate(0, stats, trained.Reshape(1), moments.Reshape(1)), stats.Fill(0))
+}
+
 // extract is (count micro-batches, index) → the micro-batch of that index, without keys: an
 // evaluation has no dropout.
 func (s *source) extract(count int) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
@@ -33,7 +34,7 @@ type replica struct {
 	stats     Buffer     // of a pass of Evaluates
 	numbers   Buffer     // of the last update; nil: there was none
 	placed    []float32  // their values
-	queued    int        // runs since the last wait for the device
+	queue     queue      // of Steps and Evaluates
 	total     engine.Result
 	reported  []float32 // the sums of the last pass, as Ready gave them
 
@@ -158,11 +159,17 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 	if !p.Last {
 		return engine.Result{}, nil
 	}
-	result, err := r.endSteps(p)
+	end := r.endSteps
+	if p.Keep {
+		end = r.keepSums
+	}
+	result, err := end(p)
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("step: %w", r.fail(err))
 	}
-	r.dropPass()
+	if !p.Keep {
+		r.dropPass()
+	}
 	return result, nil
 }
 
@@ -239,19 +246,6 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 	return nil
 }
 
-// maxQueued is how many runs may wait for the device: each keeps its batch there.
-const maxQueued = 64
-
-// throttle waits for the newest result once maxQueued runs were begun since the last
-// wait.
-func (r *replica) throttle(newest Buffer) error {
-	if r.queued++; r.queued < maxQueued {
-		return nil
-	}
-	r.queued = 0
-	return newest.Wait()
-}
-
 // endSteps waits for the sums and reports them.
 func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 	flat, err := r.run("join", r.join, r.sums...)
@@ -260,6 +254,7 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 	}
 	n := len(r.vector)
 	all, err := r.download(flat[0], n+r.source.stats(), r.reported)
+	r.queue.end(time.Now())
 	if err != nil {
 		return engine.Result{}, err
 	}
@@ -273,6 +268,27 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 		}
 		p.Ready(0, all[:trained])
 	}
+	return result, nil
+}
+
+// keepSums waits for the numbers of a pass whose sums stay on the device. It zeroes the
+// stats.
+func (r *replica) keepSums(engine.Pass) (engine.Result, error) {
+	results, err := r.run("tally", r.tally, r.sums...)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	r.sums[len(r.vars)] = results[1]
+	n := r.source.stats()
+	numbers, err := r.download(results[0], n+2, nil)
+	r.queue.end(time.Now())
+	if err != nil {
+		return engine.Result{}, err
+	}
+	result := r.finish(numbers[:n])
+	result.Squares = float64(numbers[n])
+	result.Finite = result.Finite && optimizer.Finite(numbers[n:])
+	r.total = engine.Result{Finite: true}
 	return result, nil
 }
 

@@ -131,6 +131,65 @@ func TestResidentUpdates(t *testing.T) {
 	}
 }
 
+// Sums that are kept are reported by their squares, and results begin at zero after each;
+// the update is made of all of them. Both engines do so.
+func TestKeptSums(t *testing.T) {
+	m := everything()
+	recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.9, ClipNorm: 0.3}
+	p := newPair(t, m, 0.1, engine.Options{MicroBatch: 2})
+	q := newPair(t, m, 0.1, engine.Options{MicroBatch: 2, Threads: 2})
+	for i, r := range []engine.Replica{q.cpu, q.xla} {
+		other := []engine.Replica{p.cpu, p.xla}[i]
+		for update := range 3 {
+			var total []float32
+			weight := 0.0
+			for part := range 2 {
+				b := xlatest.Batch(m, uint64(2*update+part), 1, 2)
+				sums, want := p.step(other, 2, b)
+				if total == nil {
+					total = make([]float32, len(sums))
+				}
+				for k, v := range sums {
+					total[k] += v
+				}
+				pass := engine.Pass{First: update == 0 && part == 0, Last: true, Keep: true, Ready: func(int, []float32) { t.Error("kept sums travelled") }}
+				got, err := r.Step(t.Context(), stage(t, r, b), pass)
+				if err != nil {
+					t.Fatal(err)
+				}
+				vars, _ := r.Layout()
+				squares := optimizer.SquaredNorm(total, 1, vars)
+				if math.Abs(got.Squares-squares) > 1e-5*squares || math.Abs(got.Loss-want.Loss) > 1e-5*want.Loss ||
+					got.Weight != 3 || got.Metrics[0] != want.Metrics[0] || !got.Finite {
+					t.Errorf("%d: %+v, want %+v and squares of %v", i, got, want, squares)
+				}
+				weight += got.Weight
+			}
+			for of, sums := range map[engine.Replica][]float32{r: nil, other: total} {
+				if err := of.(engine.Updater).Update(sums, weight, recipe); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if d := off(p.values(other), q.values(r)); d > 1e-6 {
+			t.Errorf("the parameters are off by %.2g", d)
+		}
+	}
+	huge := make([]float32, len(q.values(q.xla)))
+	for i := range huge {
+		huge[i] = 1e38
+	}
+	for _, r := range []engine.Replica{q.cpu, q.xla} {
+		if err := r.Put(0, 0, huge); err != nil {
+			t.Fatal(err)
+		}
+		pass := engine.Pass{First: true, Last: true, Keep: true}
+		if got, err := r.Step(t.Context(), stage(t, r, xlatest.Batch(m, 9, 1, 1)), pass); err != nil || got.Finite {
+			t.Errorf("sums that are not finite: %+v, %v", got, err)
+		}
+	}
+}
+
 // Each optimizer with each of its options updates as package optimizer does.
 func TestOptimizers(t *testing.T) {
 	// A bias before a normalisation would have no gradient except roundings, which Adam and

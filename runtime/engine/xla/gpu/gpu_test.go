@@ -3,6 +3,7 @@
 package gpu_test
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"log/slog"
 	"math"
@@ -97,19 +98,29 @@ func train(t *testing.T, e engine.Engine, m *model.Model, o engine.Options) []fl
 			labels = binary.LittleEndian.AppendUint32(labels, random.Uint32N(uint32(m.Classes)))
 		}
 		b.Inputs = []engine.Input{{Type: m.Input.Type, Data: features}, {Type: model.I32, Data: labels}}
-		s, err := r.Stage(t.Context(), b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Step(t.Context(), s, engine.Pass{First: i == 0}); err != nil {
-			t.Fatal(err)
-		}
-		s.Release()
-		recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.001}
-		if err := r.(engine.Updater).Update(nil, float64(o.MicroBatch), recipe); err != nil {
-			t.Fatal(err)
-		}
+		step(t, r, b, i == 0, float64(o.MicroBatch))
 	}
+	return parameters(t, r)
+}
+
+// step makes an update of a batch, whose sums stay on the device.
+func step(t *testing.T, r engine.Replica, b *engine.Batch, first bool, weight float64) {
+	t.Helper()
+	s, err := r.Stage(t.Context(), b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release()
+	if _, err := r.Step(t.Context(), s, engine.Pass{First: first}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.(engine.Updater).Update(nil, weight, optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.001}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parameters(t *testing.T, r engine.Replica) []float32 {
+	t.Helper()
 	vars, _ := r.Layout()
 	v := make([]float32, model.Length(vars))
 	if err := r.Get(0, 0, v); err != nil {
@@ -127,4 +138,71 @@ func distance(a, b []float32) float64 {
 		size += float64(a[i]) * float64(a[i])
 	}
 	return math.Sqrt(difference / size)
+}
+
+// small returns small data for a model of the zoo, whose programs the interpreter runs in a
+// minute, and how many updates it makes in that time.
+func small(name string) (d model.Data, updates int) {
+	d = model.Data{Input: model.Features{Type: model.U8, Shape: []int{8, 8, 3}}, Classes: 10}
+	switch name {
+	case "mnist-cnn":
+		d.Input.Shape = []int{12, 12}
+	case "cifar-cnn":
+		d.Input.Shape = []int{16, 16, 3}
+	case "linear":
+		return model.Data{Input: d.Input, Target: model.Features{Type: model.F32, Shape: []int{2}}}, 20
+	case "transformer":
+		text := model.Features{Type: model.U8, Shape: []int{12}}
+		return model.Data{Input: text, Classes: 64, Target: text}, 6
+	case "resnet18":
+		return d, 1
+	}
+	return d, 20
+}
+
+// TestEveryModelOnGPU compares each model of the zoo with the interpreter in float64.
+func TestEveryModelOnGPU(t *testing.T) {
+	onGPU := open(t)
+	inFloat64 := xla.New(new(xlatest.Device))
+	for _, name := range zoo.Names() {
+		data, updates := small(name)
+		m, err := zoo.Model(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trained := func(e engine.Engine) []float32 {
+			r, err := e.Build(m, engine.Options{MicroBatch: 8, ComputeType: spec.ComputeF32, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			for i := range updates {
+				step(t, r, xlatest.Batch(m, uint64(i), 1, 1, 1, 1, 2, 1, 0, 1), i == 0, 8)
+			}
+			return parameters(t, r)
+		}
+		d := distance(trained(inFloat64), trained(onGPU))
+		t.Logf("%s: parameters are off by %.2g after %d updates", name, d, updates)
+		if most := map[bool]float64{false: 1e-5, true: 5e-5}[name == "resnet18" || name == "transformer"]; !(d <= most) {
+			t.Errorf("%s: want at most %.2g", name, most)
+		}
+	}
+}
+
+// TestBitsOnGPU prints a hash of the parameters of deterministic updates: check.sh compares
+// two processes.
+func TestBitsOnGPU(t *testing.T) {
+	onGPU := open(t)
+	for _, name := range []string{"mlp", "mnist-cnn", "resnet20"} {
+		data, _ := small(name)
+		m, err := zoo.Model(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := sha256.New()
+		for _, v := range train(t, onGPU, m, engine.Options{MicroBatch: 64, ComputeType: spec.ComputeF32, Seed: 1, Deterministic: true}) {
+			binary.Write(h, binary.LittleEndian, v) //nolint:errcheck // a hash takes all
+		}
+		t.Logf("bits %s %x", name, h.Sum(nil))
+	}
 }

@@ -26,20 +26,25 @@ type Device struct {
 	runs     int
 	uploads  int
 	waits    int
+	down, up int64
 	compiled []Compiled
 	late     sync.WaitGroup // copies under way
 	fault    error          // the first misuse of a buffer
 }
 
-// Counts are the device's buffers, runs, uploads and waits for a buffer.
-type Counts struct{ Live, Runs, Uploads, Waits int }
+// Counts are the device's buffers, runs, uploads, waits for a buffer, and the bytes that were
+// copied from the device and to it.
+type Counts struct {
+	Live, Runs, Uploads, Waits int
+	Down, Up                   int64
+}
 
-// Counts returns the buffers that are not closed and how many runs and uploads there were.
+// Counts returns the buffers that are not closed, and what the device has done so far.
 func (d *Device) Counts() Counts {
 	d.late.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Counts{d.live, d.runs, d.uploads, d.waits}
+	return Counts{d.live, d.runs, d.uploads, d.waits, d.down, d.up}
 }
 
 // Compiled is a program that the device compiled.
@@ -104,6 +109,7 @@ func (d *Device) Upload(t stablehlo.Type, dims []int, data []byte, done func()) 
 	}
 	d.mu.Lock()
 	d.uploads++
+	d.up += int64(len(data))
 	d.mu.Unlock()
 	b.ready = make(chan struct{})
 	d.late.Go(func() {
@@ -258,6 +264,9 @@ func (b *buffer) Download(data []byte) error {
 		return b.device.misuse("download of %s %v into %d bytes", b.value.Type, b.value.Dims, len(data))
 	}
 	b.value.Write(data)
+	b.device.mu.Lock()
+	defer b.device.mu.Unlock()
+	b.device.down += b.bytes
 	return nil
 }
 
