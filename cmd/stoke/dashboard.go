@@ -30,7 +30,7 @@ import (
 func dashboardCommand(s *session) *cobra.Command {
 	var f lookFlags
 	var port uint16
-	var noBrowser, mayWrite bool
+	var noBrowser, mayWrite, machine bool
 	cmd := &cobra.Command{
 		Use:   "dashboard [options] [ADDRESS...]",
 		Short: "Show runs in a browser",
@@ -38,11 +38,14 @@ func dashboardCommand(s *session) *cobra.Command {
 configuration, and several runs on one chart. It opens the browser with a link
 that works once; the pages are for that browser only. It shows all runs of the
 state, or those at the addresses, and changes none of them. Runs of clusters are
-read as stoke status reads them.`,
+read as stoke status reads them. With -machine it shows the runs of this machine
+in a folder, whatever state they belong to: the default of runs_dir, or the one
+that is given in place of addresses.`,
 	}
 	cmd.Flags().Uint16Var(&port, "port", 0, "Listen on this `PORT` of 127.0.0.1. Default: any free port.")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "Print the link only.")
 	cmd.Flags().BoolVar(&mayWrite, "allow-write", false, "Let the form of a new run save its configuration as a new file of this folder.")
+	cmd.Flags().BoolVar(&machine, "machine", false, "Show the runs of this machine, not of the state.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s.looking.Store(true)
@@ -50,6 +53,12 @@ read as stoke status reads them.`,
 		defer done()
 		w := &shownRuns{s: s, flags: &f, mayWrite: mayWrite}
 		defer w.close()
+		if machine {
+			if len(args) > 1 {
+				return &usageError{path: cmd.CommandPath(), err: errors.New("-machine shows the runs of one folder")}
+			}
+			w.machine, args = &machineFolder{strings.Join(args, "")}, nil
+		}
 		if err := w.choose(ctx, args); err != nil {
 			return err
 		}
@@ -100,13 +109,15 @@ type shownRuns struct {
 	s        *session
 	flags    *lookFlags
 	mayWrite bool
-	only     []string // addresses; none: all
+	only     []string       // addresses; none: all
+	machine  *machineFolder // nil: the runs of the state
 
-	mu      sync.Mutex // also held while a run is opened, as that configures providers
+	mu      sync.Mutex // held for moments: opening a run takes as long as its cluster
 	now     *runs
 	old     []*runs
 	asked   []*redact.Provider
 	read    time.Time
+	places  []runPlace // of the folder
 	entries []dashboard.Entry
 	print   string // of the entries
 }
@@ -151,7 +162,7 @@ func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
 	if w.now != nil && time.Since(w.read) < stateFresh {
 		return w.entries, nil
 	}
-	r, err := w.s.openRuns(ctx, w.flags)
+	r, err := w.readRuns(ctx)
 	if err != nil {
 		if w.now != nil { // it is being written, or out of reach: the runs are known
 			return w.entries, nil
@@ -175,9 +186,30 @@ func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
 	return entries, nil
 }
 
+// machineFolder is a folder with runs of this machine; "" is the default of runs_dir.
+type machineFolder struct{ path string }
+
+// readRuns reads the state, or the folder. Called with mu held.
+func (w *shownRuns) readRuns(ctx context.Context) (*runs, error) {
+	if w.machine == nil {
+		return w.s.openRuns(ctx, w.flags)
+	}
+	r := &runs{s: w.s, secrets: new(redact.Secrets), flags: w.flags}
+	var err error
+	w.places, err = r.ofMachine(w.machine.path)
+	return r, err
+}
+
 // list returns the runs of a state, and a text that is another one when they change.
 func (w *shownRuns) list(r *runs) (entries []dashboard.Entry, print string) {
 	var b strings.Builder
+	if w.machine != nil {
+		for _, o := range w.places {
+			entries = append(entries, dashboard.Entry{Address: o.name, ID: o.name, Run: w.guarded(r, o.open)})
+			fmt.Fprintln(&b, o.name)
+		}
+		return entries, b.String()
+	}
 	for _, a := range r.addresses() {
 		if len(w.only) > 0 && !slices.Contains(w.only, a.String()) {
 			continue
@@ -210,36 +242,47 @@ func idOf(v cty.Value) string {
 
 // opener returns a function that opens the run behind some objects, the newest first.
 func (w *shownRuns) opener(r *runs, found []behind) func(context.Context) (providers.Run, error) {
-	return func(ctx context.Context) (providers.Run, error) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	return w.guarded(r, func(ctx context.Context) (providers.Run, error) {
 		for _, o := range found {
 			run, err := o.known.Run(ctx, o.RunObject)
-			r.mu.Lock()
-			if r.asked != nil && !slices.Contains(w.asked, r.asked) {
-				w.asked = append(w.asked, r.asked)
+			if !errors.Is(err, providers.ErrNoRun) {
+				return run, err
 			}
-			r.mu.Unlock()
-			if errors.Is(err, providers.ErrNoRun) {
-				continue
-			}
-			if err != nil {
-				return nil, errors.New(w.cleanLocked(r, err.Error()))
-			}
-			return &cleanRun{run, func(text string) string {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				return w.cleanLocked(r, text)
-			}}, nil
 		}
 		return nil, providers.ErrNoRun
+	})
+}
+
+// guarded returns a function that opens a run whose texts are without secrets.
+func (w *shownRuns) guarded(r *runs, open func(context.Context) (providers.Run, error)) func(context.Context) (providers.Run, error) {
+	clean := func(text string) string { return w.clean(r, text) }
+	return func(ctx context.Context) (providers.Run, error) {
+		run, err := open(ctx)
+		r.mu.Lock()
+		asked := r.asked
+		r.mu.Unlock()
+		w.mu.Lock()
+		if asked != nil && !slices.Contains(w.asked, asked) {
+			w.asked = append(w.asked, asked)
+		}
+		w.mu.Unlock()
+		switch {
+		case errors.Is(err, providers.ErrNoRun):
+			return nil, err
+		case err != nil:
+			return nil, errors.New(clean(err.Error()))
+		}
+		return &cleanRun{run, clean}, nil
 	}
 }
 
-// cleanLocked returns a text without secrets. Called with mu held.
-func (w *shownRuns) cleanLocked(r *runs, text string) string {
+// clean returns a text without secrets.
+func (w *shownRuns) clean(r *runs, text string) string {
+	w.mu.Lock()
+	asked := w.asked
+	w.mu.Unlock()
 	text = r.secrets.Redact(text)
-	for _, p := range w.asked {
+	for _, p := range asked {
 		text = p.Clean(text)
 	}
 	return text
@@ -282,10 +325,14 @@ func (c *cleanRun) Logs(ctx context.Context, o providers.RunLogs, line func(prov
 	}))
 }
 
-func (c *cleanRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
-	return c.error(c.Run.Metrics(ctx, follow, func(e providers.RunEvent) error {
-		e.Message = c.clean(e.Message)
-		e.JSON = json.RawMessage(c.clean(string(e.JSON)))
+func (c *cleanRun) Metrics(ctx context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
+	return c.error(c.Run.Metrics(ctx, o, func(e providers.RunEvent) error {
+		if e.Message != "" {
+			e.Message = c.clean(e.Message)
+		}
+		if e.JSON != nil {
+			e.JSON = json.RawMessage(c.clean(string(e.JSON)))
+		}
 		return event(e)
 	}))
 }

@@ -23,7 +23,7 @@ func (r tellingRun) Logs(_ context.Context, _ providers.RunLogs, line func(provi
 	return errors.Join(line(providers.RunLine{Text: "says " + r.secret}), errors.New("lost "+r.secret))
 }
 
-func (r tellingRun) Metrics(_ context.Context, _ bool, event func(providers.RunEvent) error) error {
+func (r tellingRun) Metrics(_ context.Context, _ providers.RunMetrics, event func(providers.RunEvent) error) error {
 	err := event(providers.RunEvent{Message: r.secret, JSON: json.RawMessage(`{"message":"` + r.secret + `"}`)})
 	return errors.Join(err, &providers.RunError{Summary: "Gone", Detail: r.secret})
 }
@@ -36,7 +36,7 @@ func TestDashboardHidesSecrets(t *testing.T) {
 	fmt.Fprintf(&told, "%+v %+v %v\n", is, *is.Roles[0].Usage, err)
 	err = run.Logs(t.Context(), providers.RunLogs{}, func(l providers.RunLine) error { fmt.Fprintln(&told, l); return nil })
 	fmt.Fprintln(&told, err)
-	err = run.Metrics(t.Context(), false, func(e providers.RunEvent) error { fmt.Fprintln(&told, e.Message, string(e.JSON)); return nil })
+	err = run.Metrics(t.Context(), providers.RunMetrics{}, func(e providers.RunEvent) error { fmt.Fprintln(&told, e.Message, string(e.JSON)); return nil })
 	fmt.Fprintln(&told, err)
 	if n := strings.Count(told.String(), "(hidden)"); strings.Contains(told.String(), secret) || n != 9 {
 		t.Errorf("%d texts are hidden, want 9: %s", n, told.String())

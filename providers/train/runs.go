@@ -224,21 +224,31 @@ func (r experimentRun) Logs(ctx context.Context, o providers.RunLogs, line func(
 	}))
 }
 
-func (r experimentRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
-	return gone(r.trainingRun.Metrics(ctx, r.id, 0, follow, func(e spec.Event) error {
-		text, err := json.Marshal(e)
-		if err != nil {
-			return err
+func (r experimentRun) Metrics(ctx context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
+	want := run.EventFilter{After: o.After, Since: o.Since, Role: o.Role, Brief: o.Brief}
+	switch o.Usage {
+	case providers.WithoutUsage:
+		want.Usage = run.WithoutUsage
+	case providers.OnlyUsage:
+		want.Usage = run.OnlyUsage
+	}
+	return gone(r.trainingRun.Metrics(ctx, r.id, want, o.Follow, func(e spec.Event) error {
+		var text []byte
+		if !o.Brief {
+			var err error
+			if text, err = json.Marshal(e); err != nil {
+				return err
+			}
 		}
 		return event(eventOf(e, text))
 	}))
 }
 
-// eventOf translates an event; text is its JSON.
+// eventOf translates an event; text is its JSON, or nil.
 func eventOf(e spec.Event, text []byte) providers.RunEvent {
 	out := providers.RunEvent{
 		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e),
-		Message: printable(e.Message), JSON: text,
+		Message: printable(e.Message), Worker: e.Worker, JSON: text,
 	}
 	switch u := e.Usage; {
 	case u != nil:

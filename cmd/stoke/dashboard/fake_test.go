@@ -55,6 +55,7 @@ type fakeRun struct {
 	status  providers.RunStatus
 	events  []providers.RunEvent
 	lines   []providers.RunLine
+	asked   []providers.RunMetrics
 	changed chan struct{}
 }
 
@@ -104,8 +105,21 @@ func (r *fakeRun) Logs(ctx context.Context, o providers.RunLogs, line func(provi
 	})
 }
 
-func (r *fakeRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
-	return each(ctx, r, follow, func() []providers.RunEvent { return r.events }, event)
+func (r *fakeRun) Metrics(ctx context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
+	r.mu.Lock()
+	r.asked = append(r.asked, o)
+	r.mu.Unlock()
+	return each(ctx, r, o.Follow, func() []providers.RunEvent { return r.events }, func(e providers.RunEvent) error {
+		isUsage := e.Type == "usage"
+		if e.Number <= o.After || e.Time.Before(o.Since) || isUsage && (o.Usage == providers.WithoutUsage || o.Role != "" && o.Role != e.Role) ||
+			!isUsage && o.Usage == providers.OnlyUsage {
+			return nil
+		}
+		if o.Brief {
+			e.JSON = nil
+		}
+		return event(e)
+	})
 }
 
 // add adds an event with its number.

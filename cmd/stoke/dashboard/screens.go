@@ -21,8 +21,7 @@ func (s *Server) showRuns(w http.ResponseWriter, r *http.Request) {
 	views, now := make([]view, len(rows)), time.Now()
 	counts := make(map[string]int)
 	for i := range rows {
-		views[i] = viewOf(&rows[i], now)
-		views[i].Roles = nil
+		views[i] = viewOf(&rows[i], now, false)
 		counts[views[i].Kind]++
 	}
 	s.show(w, http.StatusOK, layout{Page: "runs", Title: "Runs", Body: map[string]any{
@@ -36,7 +35,7 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	f, release := s.feeds.open(one)
+	f, release := s.feeds.open(one, ofRun)
 	defer release()
 	problem := ""
 	if err := f.wait(r.Context()); err != nil {
@@ -52,7 +51,7 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
 	slices.Reverse(events)
 	slices.Reverse(checkpoints)
 	s.show(w, http.StatusOK, layout{Page: "run", Title: shortName(one.Address), Body: map[string]any{
-		"Run": viewOf(&one, time.Now()), "Settings": settingsOf(one.Configuration), "Events": events[:min(len(events), 200)],
+		"Run": viewOf(&one, time.Now(), true), "Settings": settingsOf(one.Configuration), "Events": events[:min(len(events), 200)],
 		"Left": left + max(0, len(events)-200), "Checkpoints": checkpoints[:min(len(checkpoints), 50)], "Problem": problem,
 		"Live": one.isLive(),
 	}})
@@ -74,7 +73,7 @@ func (s *Server) showCompare(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	for i := range rows {
 		if slices.Contains(wanted, keyOf(rows[i].Address)) && len(views) < mostCompared {
-			views = append(views, viewOf(&rows[i], now))
+			views = append(views, viewOf(&rows[i], now, false))
 			settings = append(settings, rows[i].Configuration)
 		}
 	}
@@ -141,7 +140,7 @@ func (s *Server) showCluster(w http.ResponseWriter, r *http.Request) {
 		if !rows[i].isLive() {
 			continue
 		}
-		v := viewOf(&rows[i], now)
+		v := viewOf(&rows[i], now, true)
 		if v.Kind == "waiting" {
 			waiting = append(waiting, v)
 		}
