@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -40,6 +42,30 @@ func TestDashboardHidesSecrets(t *testing.T) {
 	fmt.Fprintln(&told, err)
 	if n := strings.Count(told.String(), "(hidden)"); strings.Contains(told.String(), secret) || n != 9 {
 		t.Errorf("%d texts are hidden, want 9: %s", n, told.String())
+	}
+}
+
+// A run that takes long to open does not keep the list from its readers.
+func TestDashboardListsWhileRunsOpen(t *testing.T) {
+	w := &shownRuns{s: &session{}, now: new(runs), read: time.Now()}
+	begun, end := make(chan struct{}), make(chan struct{})
+	open := w.guarded(&runs{secrets: new(redact.Secrets)}, func(context.Context) (providers.Run, error) {
+		close(begun)
+		<-end
+		return nil, providers.ErrNoRun
+	})
+	opened := make(chan error)
+	go func() {
+		_, err := open(t.Context())
+		opened <- err
+	}()
+	<-begun
+	if _, err := w.Runs(t.Context()); err != nil { // would never end
+		t.Error(err)
+	}
+	close(end)
+	if err := <-opened; !errors.Is(err, providers.ErrNoRun) {
+		t.Error(err)
 	}
 }
 

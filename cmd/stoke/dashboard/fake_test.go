@@ -244,8 +244,7 @@ func someRuns() *fakeSource {
 		r := newRun(name, []int{1, 2, 4, 8, 2, 4}[i], []float64{0.4, 0.8, 1.2, 2.4, 0.3, 0.2}[i])
 		for w := range r.status.Workers {
 			index := w
-			text, _ := json.Marshal(map[string]any{"type": "worker", "worker": index})
-			r.add(providers.RunEvent{Time: began, Type: "worker", Message: "joined", JSON: text})
+			r.add(providers.RunEvent{Time: began, Type: "worker", Message: "joined", Worker: &index})
 		}
 		r.train(0, []int{2000, 2000, 1240, 700, 900, 400}[i])
 		for n := range 40 {
