@@ -108,7 +108,8 @@ type RunStatus struct {
 	Epochs     int                `json:"epochs"`
 	Workers    int                `json:"workers"`
 	Wanted     int                `json:"workers_wanted"`
-	Checkpoint int64              `json:"checkpoint"` // step of the newest; -1: none
+	Checkpoint int64              `json:"checkpoint"`       // step of the newest; -1: none
+	Change     *RunChange         `json:"change,omitempty"` // nil: none since the start
 	Version    string             `json:"trainer_version,omitempty"`
 	GPUHealth  string             `json:"gpu_health,omitempty"` // the worst so far, in words; "": the GPUs are not watched
 	Started    time.Time          `json:"started_at,omitzero"`
@@ -142,7 +143,12 @@ type RunUsage struct {
 	Written   float64   `json:"written_per_second"`  // likewise, to them
 	Processes int       `json:"processes"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
-	GPUs      []RunGPU  `json:"gpus,omitempty"`   // of the role's machine
+	// Shares of the time since the sample before, of a worker of a built-in model: the
+	// rest of it, the worker waits.
+	Compute     float64  `json:"compute_share,omitempty"`
+	Communicate float64  `json:"communication_share,omitempty"`
+	Data        float64  `json:"data_share,omitempty"`
+	GPUs        []RunGPU `json:"gpus,omitempty"` // of the role's machine
 }
 
 // RunGPU is what a GPU of a run reports of itself.

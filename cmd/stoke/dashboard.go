@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"net"
 	"os"
@@ -77,7 +78,7 @@ that is given in place of addresses.`,
 			return err
 		}
 		if !noBrowser {
-			openBrowser(server.Link())
+			defer openBrowser(server.Link())()
 		}
 		return server.Serve(ctx, l)
 	}
@@ -85,16 +86,38 @@ that is given in place of addresses.`,
 }
 
 // openBrowser opens a link in the person's browser, where there is one: the link was
-// printed, so that a machine without a browser is not an error.
-func openBrowser(link string) {
+// printed, so that a machine without a browser is not an error. Other users of the
+// machine can read command lines, so that the link is in a file that leads to it and that
+// only this user can read. The caller removes the file.
+func openBrowser(link string) (remove func()) {
+	remove = func() {}
+	dir, err := os.MkdirTemp("", "stoke-dashboard-")
+	if err != nil {
+		return remove
+	}
+	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the link in it is void soon
+	page := filepath.Join(dir, "open.html")
+	if os.WriteFile(page, []byte(redirectTo(link)), 0o600) != nil {
+		return remove
+	}
 	name := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		name = "open"
 	}
-	cmd := exec.Command(name, link)
+	cmd := exec.Command(name, page)
 	if cmd.Start() == nil {
 		go cmd.Wait() //nolint:errcheck // see above
 	}
+	return remove
+}
+
+// redirectTo returns a page that leads to a link.
+func redirectTo(link string) string {
+	at := html.EscapeString(link)
+	return fmt.Sprintf(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stoke dashboard</title>
+<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=%s"></head>
+<body><p><a href="%s">Open the dashboard</a></p></body></html>
+`, at, at)
 }
 
 // Bounds of reading the state again.
@@ -335,6 +358,19 @@ func (c *cleanRun) Metrics(ctx context.Context, o providers.RunMetrics, event fu
 		}
 		return event(e)
 	}))
+}
+
+// Ledger implements providers.RunAccountant.
+func (c *cleanRun) Ledger(ctx context.Context) (providers.RunLedger, error) {
+	known, ok := c.Run.(providers.RunAccountant)
+	if !ok {
+		return providers.RunLedger{}, providers.ErrNoLedger
+	}
+	is, err := known.Ledger(ctx)
+	if errors.Is(err, providers.ErrNoLedger) {
+		return is, err
+	}
+	return is, c.error(err)
 }
 
 // MayWrite reports whether the form of a new run may save files.

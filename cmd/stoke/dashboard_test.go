@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +84,42 @@ func TestDashboardSavesOnlyNewFiles(t *testing.T) {
 	}
 	if _, err := w.Save(t.Context(), "x.tf", "b"); err == nil {
 		t.Error("it replaces a file")
+	}
+}
+
+// Other users see command lines: the browser gets a file that leads to the link, and that
+// only its owner can read.
+func TestLinkIsInNoCommandLine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the program has another name")
+	}
+	dir := t.TempDir()
+	script := "#!/bin/sh\nprintf '%s' \"$*\" > " + dir + "/given.new && mv " + dir + "/given.new " + dir + "/given\n"
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	const link = "http://127.0.0.1:1/login?token=abc&x=1"
+	remove := openBrowser(link)
+	var given []byte
+	for len(given) == 0 {
+		given, _ = os.ReadFile(filepath.Join(dir, "given"))
+		time.Sleep(time.Millisecond)
+	}
+	if strings.Contains(string(given), "abc") {
+		t.Errorf("the command line has the token: %s", given)
+	}
+	text, err := os.ReadFile(string(given))
+	info, statErr := os.Stat(string(given))
+	folder, folderErr := os.Stat(filepath.Dir(string(given)))
+	if err := errors.Join(err, statErr, folderErr); err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 || !strings.Contains(string(text), `0;url=http://127.0.0.1:1/login?token=abc&amp;x=1"`) {
+		t.Errorf("%s in %s: %s", info.Mode(), folder.Mode(), text)
+	}
+	remove()
+	if _, err := os.Stat(string(given)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
 	}
 }

@@ -149,6 +149,12 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
 	}
+	if c := s.Change; c != nil {
+		out.Change = &providers.RunChange{At: c.At, Class: printable(c.Class)}
+		for _, field := range c.Fields {
+			out.Change.Fields = append(out.Change.Fields, printable(field))
+		}
+	}
 	if s.GPUHealth != nil {
 		out.GPUHealth = printable(s.GPUHealth.String())
 	}
@@ -172,7 +178,7 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 	return &providers.RunUsage{
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
 		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
-		GPUs: gpusOf(u.GPUs),
+		Compute: u.Work.Compute, Communicate: u.Work.Communicate, Data: u.Work.Data, GPUs: gpusOf(u.GPUs),
 	}
 }
 
@@ -285,6 +291,13 @@ func measured(e spec.Event) map[string]float64 {
 			"read_per_second": u.Read.PerSecond, "written_per_second": u.Written.PerSecond,
 		} {
 			values[printable(u.Role)+"."+name] = v
+		}
+		if u.Work != (spec.Work{}) {
+			for name, v := range map[string]float64{
+				"compute_share": u.Work.Compute, "communication_share": u.Work.Communicate, "data_share": u.Work.Data,
+			} {
+				values[printable(u.Role)+"."+name] = v
+			}
 		}
 		addGPUs(values, printable(u.Role), u.GPUs)
 	}

@@ -56,6 +56,7 @@ type fakeRun struct {
 	events  []providers.RunEvent
 	lines   []providers.RunLine
 	asked   []providers.RunMetrics
+	ledger  *providers.RunLedger
 	changed chan struct{}
 }
 

@@ -3,6 +3,8 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,12 +65,38 @@ func (p part) reduce(e *providers.RunEvent) {
 		return
 	}
 	values := make(map[string]float64, len(cardNames))
-	for _, name := range cardNames {
+	for _, name := range slices.Concat(cardNames, shareNames) {
 		if v, ok := e.Values[e.Role+"."+name]; ok {
 			values[name] = v
 		}
 	}
+	addGPUs(values, e)
 	e.Values = values
+}
+
+// addGPUs adds one number for all GPUs of a role: the mean of their utilisation, the sums
+// of memory and power, and the highest temperature. The page of a role has each GPU.
+func addGPUs(values map[string]float64, e *providers.RunEvent) {
+	n := 0.0
+	for key, v := range e.Values {
+		of, isGPU := strings.CutPrefix(key, e.Role+".gpu")
+		_, name, ok := strings.Cut(of, ".")
+		if !isGPU || !ok {
+			continue
+		}
+		switch key := "gpu." + name; name {
+		case "utilization_percent":
+			values[key] += v
+			n++
+		case "memory_used_bytes", "power_watts":
+			values[key] += v
+		case "temperature_celsius":
+			values[key] = max(values[key], v)
+		}
+	}
+	if n > 1 {
+		values["gpu.utilization_percent"] /= n
+	}
 }
 
 // feeds keeps the histories of runs that are on a screen: each part is read once, and

@@ -53,8 +53,23 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
 	s.show(w, http.StatusOK, layout{Page: "run", Title: shortName(one.Address), Body: map[string]any{
 		"Run": viewOf(&one, time.Now(), true), "Settings": settingsOf(one.Configuration), "Events": events[:min(len(events), 200)],
 		"Left": left + max(0, len(events)-200), "Checkpoints": checkpoints[:min(len(checkpoints), 50)], "Problem": problem,
-		"Live": one.isLive(),
+		"Live": one.isLive(), "Change": changeText(one.status.Change), "Trouble": troubles(events),
 	}})
+}
+
+// troubles returns the newest events about something that did not go as it should, of a
+// list with the newest first.
+func troubles(events []event) (found []event) {
+	for _, e := range events {
+		isTrouble := e.Type == "restore" || e.Type == "damage" || e.Type == "gpu" || e.Type == "server"
+		if e.Type == "worker" && !strings.Contains(e.Message, "joined") {
+			isTrouble = true
+		}
+		if isTrouble && len(found) < 50 {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // mostCompared is the number of runs on one chart.

@@ -19,6 +19,9 @@ const (
 // cardNames are the charts of a card.
 var cardNames = []string{"cpu", "memory_bytes", "received_per_second", "sent_per_second"}
 
+// shareNames are the parts of a worker's time.
+var shareNames = []string{"compute_share", "communication_share", "data_share"}
+
 // liveRows returns the live runs that the screen of workers shows, the newest first:
 // one run where the request names it.
 func (s *Server) liveRows(r *http.Request) (live []row, all []row, err error) {
