@@ -48,7 +48,7 @@ var floors = []struct {
 	{"objects as data, and their pods", []string{"providers/kube/object", "providers/kube/pods"}},
 	{"objects in clusters", []string{"providers/kube/live"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/train/program", "providers/train/graph", "providers/train/image", "providers/train/image/imagetest", "providers/metal/*", "providers/kube/*", "providers/gke/*"}},
-	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
+	{"the providers", []string{"providers/train", "providers/train/traintest", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},
 	{"curves, how terminals show them, and runs as files", []string{"plan/series", "plan/canvas", "plan/archive"}},

@@ -66,9 +66,30 @@ func (e *RunError) Unwrap() error { return e.Err }
 type Run interface {
 	Status(ctx context.Context) (RunStatus, error)
 	Logs(ctx context.Context, o RunLogs, line func(RunLine) error) error
-	// Metrics gives the events of the run, the oldest first.
-	Metrics(ctx context.Context, follow bool, event func(RunEvent) error) error
+	// Metrics gives the wanted events of the run, the oldest first.
+	Metrics(ctx context.Context, o RunMetrics, event func(RunEvent) error) error
 }
+
+// RunMetrics says which events are wanted; the zero value is all. A run may hold many
+// more than a caller shows: it gives, and where it can reads, only those.
+type RunMetrics struct {
+	Follow bool
+	After  int64     // number of the last event that the caller has
+	Since  time.Time // leaves out older events; zero: none
+	Usage  RunUsageEvents
+	Role   string // of usage: only this role's; "": of all roles
+	Brief  bool   // leaves JSON out
+}
+
+// RunUsageEvents says whether samples of usage are wanted.
+type RunUsageEvents int
+
+// The values of RunUsageEvents.
+const (
+	WithUsage RunUsageEvents = iota
+	WithoutUsage
+	OnlyUsage
+)
 
 // RunStatus is how a run stands.
 type RunStatus struct {
@@ -87,7 +108,8 @@ type RunStatus struct {
 	Epochs     int                `json:"epochs"`
 	Workers    int                `json:"workers"`
 	Wanted     int                `json:"workers_wanted"`
-	Checkpoint int64              `json:"checkpoint"` // step of the newest; -1: none
+	Checkpoint int64              `json:"checkpoint"`       // step of the newest; -1: none
+	Change     *RunChange         `json:"change,omitempty"` // nil: none since the start
 	Version    string             `json:"trainer_version,omitempty"`
 	GPUHealth  string             `json:"gpu_health,omitempty"` // the worst so far, in words; "": the GPUs are not watched
 	Started    time.Time          `json:"started_at,omitzero"`
@@ -121,7 +143,12 @@ type RunUsage struct {
 	Written   float64   `json:"written_per_second"`  // likewise, to them
 	Processes int       `json:"processes"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
-	GPUs      []RunGPU  `json:"gpus,omitempty"`   // of the role's machine
+	// Shares of the time since the sample before, of a worker of a built-in model: the
+	// rest of it, the worker waits.
+	Compute     float64  `json:"compute_share,omitempty"`
+	Communicate float64  `json:"communication_share,omitempty"`
+	Data        float64  `json:"data_share,omitempty"`
+	GPUs        []RunGPU `json:"gpus,omitempty"` // of the role's machine
 }
 
 // RunGPU is what a GPU of a run reports of itself.
@@ -168,7 +195,8 @@ type RunEvent struct {
 	Count   int64               // updates or samples that Values are means of; 0: it is one
 	Ranges  map[string]RunRange // of values that are means, where they are known
 	Message string
-	JSON    json.RawMessage // the whole of it, as the run wrote it
+	Worker  *int            // index of the worker, or the server, that it is about; nil: none
+	JSON    json.RawMessage // the whole of it, as the run wrote it; nil where RunMetrics.Brief
 }
 
 // RunRange has the least and the largest of several values.

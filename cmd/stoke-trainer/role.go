@@ -23,6 +23,7 @@ import (
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/worker"
 )
 
 // role is what every role of a run starts with: all of it is given, nothing is
@@ -54,6 +55,7 @@ type role struct {
 	code                string                 // the coordinator's folder of parts of the program's code
 	api                 string                 // of the coordinator
 	usageInterval       time.Duration          // between two samples
+	spent               worker.Spent           // of a worker
 	gpus                *probe.Follower        // nil: this process does not watch GPUs
 	waits               atomic.Pointer[string] // of a worker, for a GPU; nil: it does not wait
 	logs                string                 // of an agent

@@ -176,7 +176,7 @@ func work(ctx context.Context, r *role) error {
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
 		Servers: r.servers, Log: r.log, Tail: tail, Patience: r.patience, Cores: r.cores, Fit: r.fit,
-		Crashed: os.Getenv(supervisor.CrashedVariable),
+		Crashed: os.Getenv(supervisor.CrashedVariable), Spent: &r.spent,
 	}
 	account, err := r.openAccount("records")
 	if err != nil {

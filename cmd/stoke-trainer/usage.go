@@ -25,6 +25,7 @@ const (
 type reporter struct {
 	sample func(now time.Time) (usage.Sample, error)
 	send   func(ctx context.Context, u spec.Usage) error
+	spent  func() spec.Work // seconds since the start; nil: the role has none
 	now    func() time.Time
 	log    *slog.Logger
 	warned bool
@@ -33,6 +34,7 @@ type reporter struct {
 // run takes a sample at each tick, until the context ends.
 func (r *reporter) run(ctx context.Context, ticks <-chan time.Time) {
 	before, err := r.sample(r.now())
+	var spentBefore spec.Work
 	for {
 		if err != nil {
 			r.warn("the usage of this process cannot be measured", err)
@@ -47,7 +49,13 @@ func (r *reporter) run(ctx context.Context, ticks <-chan time.Time) {
 			continue
 		}
 		if !before.At.IsZero() {
-			if err := r.send(ctx, usageSince(before, sample)); err != nil && ctx.Err() == nil {
+			u := usageSince(before, sample)
+			if r.spent != nil {
+				spent := r.spent()
+				u.Work = spent.Shares(spentBefore, sample.At.Sub(before.At).Seconds())
+				spentBefore = spent
+			}
+			if err := r.send(ctx, u); err != nil && ctx.Err() == nil {
 				r.warn("the usage of this process cannot be reported", err)
 			}
 		}
@@ -100,6 +108,9 @@ func (r *role) measure(ctx context.Context, name string, send func(context.Conte
 	r.watchGPUs(name)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // after SIGTERM a role works on
 	report := &reporter{sample: newMeter().Sample, send: r.attachGPUs(send), now: time.Now, log: r.log}
+	if name == wire.RoleWorker {
+		report.spent = r.spent.Read
+	}
 	tick := time.NewTicker(r.usageInterval)
 	var measuring sync.WaitGroup
 	measuring.Go(func() { report.run(ctx, tick.C) })

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"net"
 	"os"
@@ -30,7 +31,7 @@ import (
 func dashboardCommand(s *session) *cobra.Command {
 	var f lookFlags
 	var port uint16
-	var noBrowser, mayWrite bool
+	var noBrowser, mayWrite, machine bool
 	cmd := &cobra.Command{
 		Use:   "dashboard [options] [ADDRESS...]",
 		Short: "Show runs in a browser",
@@ -38,11 +39,14 @@ func dashboardCommand(s *session) *cobra.Command {
 configuration, and several runs on one chart. It opens the browser with a link
 that works once; the pages are for that browser only. It shows all runs of the
 state, or those at the addresses, and changes none of them. Runs of clusters are
-read as stoke status reads them.`,
+read as stoke status reads them. With -machine it shows the runs of this machine
+in a folder, whatever state they belong to: the default of runs_dir, or the one
+that is given in place of addresses.`,
 	}
 	cmd.Flags().Uint16Var(&port, "port", 0, "Listen on this `PORT` of 127.0.0.1. Default: any free port.")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "Print the link only.")
 	cmd.Flags().BoolVar(&mayWrite, "allow-write", false, "Let the form of a new run save its configuration as a new file of this folder.")
+	cmd.Flags().BoolVar(&machine, "machine", false, "Show the runs of this machine, not of the state.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s.looking.Store(true)
@@ -50,6 +54,12 @@ read as stoke status reads them.`,
 		defer done()
 		w := &shownRuns{s: s, flags: &f, mayWrite: mayWrite}
 		defer w.close()
+		if machine {
+			if len(args) > 1 {
+				return &usageError{path: cmd.CommandPath(), err: errors.New("-machine shows the runs of one folder")}
+			}
+			w.machine, args = &machineFolder{strings.Join(args, "")}, nil
+		}
 		if err := w.choose(ctx, args); err != nil {
 			return err
 		}
@@ -68,7 +78,7 @@ read as stoke status reads them.`,
 			return err
 		}
 		if !noBrowser {
-			openBrowser(server.Link())
+			defer openBrowser(server.Link())()
 		}
 		return server.Serve(ctx, l)
 	}
@@ -76,16 +86,38 @@ read as stoke status reads them.`,
 }
 
 // openBrowser opens a link in the person's browser, where there is one: the link was
-// printed, so that a machine without a browser is not an error.
-func openBrowser(link string) {
+// printed, so that a machine without a browser is not an error. Other users of the
+// machine can read command lines, so that the link is in a file that leads to it and that
+// only this user can read. The caller removes the file.
+func openBrowser(link string) (remove func()) {
+	remove = func() {}
+	dir, err := os.MkdirTemp("", "stoke-dashboard-")
+	if err != nil {
+		return remove
+	}
+	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the link in it is void soon
+	page := filepath.Join(dir, "open.html")
+	if os.WriteFile(page, []byte(redirectTo(link)), 0o600) != nil {
+		return remove
+	}
 	name := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		name = "open"
 	}
-	cmd := exec.Command(name, link)
+	cmd := exec.Command(name, page)
 	if cmd.Start() == nil {
 		go cmd.Wait() //nolint:errcheck // see above
 	}
+	return remove
+}
+
+// redirectTo returns a page that leads to a link.
+func redirectTo(link string) string {
+	at := html.EscapeString(link)
+	return fmt.Sprintf(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stoke dashboard</title>
+<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=%s"></head>
+<body><p><a href="%s">Open the dashboard</a></p></body></html>
+`, at, at)
 }
 
 // Bounds of reading the state again.
@@ -100,13 +132,15 @@ type shownRuns struct {
 	s        *session
 	flags    *lookFlags
 	mayWrite bool
-	only     []string // addresses; none: all
+	only     []string       // addresses; none: all
+	machine  *machineFolder // nil: the runs of the state
 
-	mu      sync.Mutex // also held while a run is opened, as that configures providers
+	mu      sync.Mutex // held for moments: opening a run takes as long as its cluster
 	now     *runs
 	old     []*runs
 	asked   []*redact.Provider
 	read    time.Time
+	places  []runPlace // of the folder
 	entries []dashboard.Entry
 	print   string // of the entries
 }
@@ -151,7 +185,7 @@ func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
 	if w.now != nil && time.Since(w.read) < stateFresh {
 		return w.entries, nil
 	}
-	r, err := w.s.openRuns(ctx, w.flags)
+	r, err := w.readRuns(ctx)
 	if err != nil {
 		if w.now != nil { // it is being written, or out of reach: the runs are known
 			return w.entries, nil
@@ -175,9 +209,30 @@ func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
 	return entries, nil
 }
 
+// machineFolder is a folder with runs of this machine; "" is the default of runs_dir.
+type machineFolder struct{ path string }
+
+// readRuns reads the state, or the folder. Called with mu held.
+func (w *shownRuns) readRuns(ctx context.Context) (*runs, error) {
+	if w.machine == nil {
+		return w.s.openRuns(ctx, w.flags)
+	}
+	r := &runs{s: w.s, secrets: new(redact.Secrets), flags: w.flags}
+	var err error
+	w.places, err = r.ofMachine(w.machine.path)
+	return r, err
+}
+
 // list returns the runs of a state, and a text that is another one when they change.
 func (w *shownRuns) list(r *runs) (entries []dashboard.Entry, print string) {
 	var b strings.Builder
+	if w.machine != nil {
+		for _, o := range w.places {
+			entries = append(entries, dashboard.Entry{Address: o.name, ID: o.name, Run: w.guarded(r, o.open)})
+			fmt.Fprintln(&b, o.name)
+		}
+		return entries, b.String()
+	}
 	for _, a := range r.addresses() {
 		if len(w.only) > 0 && !slices.Contains(w.only, a.String()) {
 			continue
@@ -210,36 +265,47 @@ func idOf(v cty.Value) string {
 
 // opener returns a function that opens the run behind some objects, the newest first.
 func (w *shownRuns) opener(r *runs, found []behind) func(context.Context) (providers.Run, error) {
-	return func(ctx context.Context) (providers.Run, error) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	return w.guarded(r, func(ctx context.Context) (providers.Run, error) {
 		for _, o := range found {
 			run, err := o.known.Run(ctx, o.RunObject)
-			r.mu.Lock()
-			if r.asked != nil && !slices.Contains(w.asked, r.asked) {
-				w.asked = append(w.asked, r.asked)
+			if !errors.Is(err, providers.ErrNoRun) {
+				return run, err
 			}
-			r.mu.Unlock()
-			if errors.Is(err, providers.ErrNoRun) {
-				continue
-			}
-			if err != nil {
-				return nil, errors.New(w.cleanLocked(r, err.Error()))
-			}
-			return &cleanRun{run, func(text string) string {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				return w.cleanLocked(r, text)
-			}}, nil
 		}
 		return nil, providers.ErrNoRun
+	})
+}
+
+// guarded returns a function that opens a run whose texts are without secrets.
+func (w *shownRuns) guarded(r *runs, open func(context.Context) (providers.Run, error)) func(context.Context) (providers.Run, error) {
+	clean := func(text string) string { return w.clean(r, text) }
+	return func(ctx context.Context) (providers.Run, error) {
+		run, err := open(ctx)
+		r.mu.Lock()
+		asked := r.asked
+		r.mu.Unlock()
+		w.mu.Lock()
+		if asked != nil && !slices.Contains(w.asked, asked) {
+			w.asked = append(w.asked, asked)
+		}
+		w.mu.Unlock()
+		switch {
+		case errors.Is(err, providers.ErrNoRun):
+			return nil, err
+		case err != nil:
+			return nil, errors.New(clean(err.Error()))
+		}
+		return &cleanRun{run, clean}, nil
 	}
 }
 
-// cleanLocked returns a text without secrets. Called with mu held.
-func (w *shownRuns) cleanLocked(r *runs, text string) string {
+// clean returns a text without secrets.
+func (w *shownRuns) clean(r *runs, text string) string {
+	w.mu.Lock()
+	asked := w.asked
+	w.mu.Unlock()
 	text = r.secrets.Redact(text)
-	for _, p := range w.asked {
+	for _, p := range asked {
 		text = p.Clean(text)
 	}
 	return text
@@ -282,12 +348,29 @@ func (c *cleanRun) Logs(ctx context.Context, o providers.RunLogs, line func(prov
 	}))
 }
 
-func (c *cleanRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
-	return c.error(c.Run.Metrics(ctx, follow, func(e providers.RunEvent) error {
-		e.Message = c.clean(e.Message)
-		e.JSON = json.RawMessage(c.clean(string(e.JSON)))
+func (c *cleanRun) Metrics(ctx context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
+	return c.error(c.Run.Metrics(ctx, o, func(e providers.RunEvent) error {
+		if e.Message != "" {
+			e.Message = c.clean(e.Message)
+		}
+		if e.JSON != nil {
+			e.JSON = json.RawMessage(c.clean(string(e.JSON)))
+		}
 		return event(e)
 	}))
+}
+
+// Ledger implements providers.RunAccountant.
+func (c *cleanRun) Ledger(ctx context.Context) (providers.RunLedger, error) {
+	known, ok := c.Run.(providers.RunAccountant)
+	if !ok {
+		return providers.RunLedger{}, providers.ErrNoLedger
+	}
+	is, err := known.Ledger(ctx)
+	if errors.Is(err, providers.ErrNoLedger) {
+		return is, err
+	}
+	return is, c.error(err)
 }
 
 // MayWrite reports whether the form of a new run may save files.

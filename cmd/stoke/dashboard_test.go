@@ -5,9 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -23,7 +28,7 @@ func (r tellingRun) Logs(_ context.Context, _ providers.RunLogs, line func(provi
 	return errors.Join(line(providers.RunLine{Text: "says " + r.secret}), errors.New("lost "+r.secret))
 }
 
-func (r tellingRun) Metrics(_ context.Context, _ bool, event func(providers.RunEvent) error) error {
+func (r tellingRun) Metrics(_ context.Context, _ providers.RunMetrics, event func(providers.RunEvent) error) error {
 	err := event(providers.RunEvent{Message: r.secret, JSON: json.RawMessage(`{"message":"` + r.secret + `"}`)})
 	return errors.Join(err, &providers.RunError{Summary: "Gone", Detail: r.secret})
 }
@@ -36,10 +41,34 @@ func TestDashboardHidesSecrets(t *testing.T) {
 	fmt.Fprintf(&told, "%+v %+v %v\n", is, *is.Roles[0].Usage, err)
 	err = run.Logs(t.Context(), providers.RunLogs{}, func(l providers.RunLine) error { fmt.Fprintln(&told, l); return nil })
 	fmt.Fprintln(&told, err)
-	err = run.Metrics(t.Context(), false, func(e providers.RunEvent) error { fmt.Fprintln(&told, e.Message, string(e.JSON)); return nil })
+	err = run.Metrics(t.Context(), providers.RunMetrics{}, func(e providers.RunEvent) error { fmt.Fprintln(&told, e.Message, string(e.JSON)); return nil })
 	fmt.Fprintln(&told, err)
 	if n := strings.Count(told.String(), "(hidden)"); strings.Contains(told.String(), secret) || n != 9 {
 		t.Errorf("%d texts are hidden, want 9: %s", n, told.String())
+	}
+}
+
+// A run that takes long to open does not keep the list from its readers.
+func TestDashboardListsWhileRunsOpen(t *testing.T) {
+	w := &shownRuns{s: &session{}, now: new(runs), read: time.Now()}
+	begun, end := make(chan struct{}), make(chan struct{})
+	open := w.guarded(&runs{secrets: new(redact.Secrets)}, func(context.Context) (providers.Run, error) {
+		close(begun)
+		<-end
+		return nil, providers.ErrNoRun
+	})
+	opened := make(chan error)
+	go func() {
+		_, err := open(t.Context())
+		opened <- err
+	}()
+	<-begun
+	if _, err := w.Runs(t.Context()); err != nil { // would never end
+		t.Error(err)
+	}
+	close(end)
+	if err := <-opened; !errors.Is(err, providers.ErrNoRun) {
+		t.Error(err)
 	}
 }
 
@@ -55,5 +84,42 @@ func TestDashboardSavesOnlyNewFiles(t *testing.T) {
 	}
 	if _, err := w.Save(t.Context(), "x.tf", "b"); err == nil {
 		t.Error("it replaces a file")
+	}
+}
+
+// Other users see command lines: the browser gets a file that leads to the link, and that
+// only its owner can read.
+func TestLinkIsInNoCommandLine(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the program has another name")
+	}
+	dir := t.TempDir()
+	script := "#!/bin/sh\nprintf '%s' \"$*\" > " + dir + "/given.new && mv " + dir + "/given.new " + dir + "/given\n"
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	const link = "http://127.0.0.1:1/login?token=abc&x=1"
+	remove := openBrowser(link)
+	var given []byte
+	for len(given) == 0 {
+		given, _ = os.ReadFile(filepath.Join(dir, "given"))
+		time.Sleep(time.Millisecond)
+	}
+	if strings.Contains(string(given), "abc") {
+		t.Errorf("the command line has the token: %s", given)
+	}
+	text, err := os.ReadFile(string(given))
+	info, statErr := os.Stat(string(given))
+	folder, folderErr := os.Stat(filepath.Dir(string(given)))
+	if err := errors.Join(err, statErr, folderErr); err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 || !strings.Contains(string(text), `0;url=http://127.0.0.1:1/login?token=abc&amp;x=1"`) {
+		t.Errorf("%s in %s: %s", info.Mode(), folder.Mode(), text)
+	}
+	remove()
+	if _, err := os.Stat(string(given)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
 	}
 }

@@ -200,7 +200,7 @@ func (c *comparison) readOne(ctx context.Context, one *compared, run providers.R
 		return fmt.Errorf("%s: %w", one.name, err)
 	}
 	one.is.Message = c.clean(one.is.Message)
-	err = run.Metrics(ctx, false, func(e providers.RunEvent) error {
+	err = run.Metrics(ctx, providers.RunMetrics{Usage: providers.WithoutUsage, Brief: true}, func(e providers.RunEvent) error {
 		if one.first.IsZero() {
 			one.first = e.Time
 		}

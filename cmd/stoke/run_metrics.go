@@ -71,7 +71,11 @@ object, the status, and the logs of every role.
 					return err
 				}
 			}
-			return run.Metrics(ctx, o.f || o.follow, func(e providers.RunEvent) error {
+			want := providers.RunMetrics{Follow: o.f || o.follow, Since: only.fromTime, Brief: !o.asJSON}
+			if !o.asJSON && !o.asCSV {
+				want.Usage = providers.WithoutUsage
+			}
+			return run.Metrics(ctx, want, func(e providers.RunEvent) error {
 				switch {
 				case !only.take(e):
 					return nil
@@ -79,8 +83,6 @@ object, the status, and the logs of every role.
 					return s.said("%s\n", r.secrets.Redact(string(e.JSON)))
 				case o.asCSV:
 					return s.said("%s", archive.Rows(e))
-				case e.Type == usageEvent:
-					return nil
 				}
 				return s.said("%s\n", r.clean(metricsLine(e)))
 			})

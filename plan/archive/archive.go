@@ -127,7 +127,7 @@ func (w *writer) addMetrics(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.Run.Metrics(ctx, false, func(e providers.RunEvent) error {
+	if err := w.Run.Metrics(ctx, providers.RunMetrics{}, func(e providers.RunEvent) error {
 		values.add(w.Clean(Rows(e)))
 		_, err := io.WriteString(lines, w.Clean(string(e.JSON))+"\n")
 		return errors.Join(err, values.err)

@@ -38,7 +38,7 @@ func (r fake) Logs(_ context.Context, o providers.RunLogs, line func(providers.R
 	return line(providers.RunLine{Role: o.Role, Text: "x"})
 }
 
-func (r fake) Metrics(_ context.Context, follow bool, event func(providers.RunEvent) error) error {
+func (r fake) Metrics(_ context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	err := errors.Join(
 		event(providers.RunEvent{Number: 1, Time: at, Type: "update", Step: 1, Values: map[string]float64{"loss": 2}, JSON: json.RawMessage(`{"n":1,"loss":2}`)}),

@@ -150,6 +150,12 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
 	}
+	if c := s.Change; c != nil {
+		out.Change = &providers.RunChange{At: c.At, Class: printable(c.Class)}
+		for _, field := range c.Fields {
+			out.Change.Fields = append(out.Change.Fields, printable(field))
+		}
+	}
 	if s.GPUHealth != nil {
 		out.GPUHealth = printable(s.GPUHealth.String())
 	}
@@ -177,7 +183,7 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 	return &providers.RunUsage{
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
 		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
-		GPUs: gpusOf(u.GPUs),
+		Compute: u.Work.Compute, Communicate: u.Work.Communicate, Data: u.Work.Data, GPUs: gpusOf(u.GPUs),
 	}
 }
 
@@ -229,21 +235,31 @@ func (r experimentRun) Logs(ctx context.Context, o providers.RunLogs, line func(
 	}))
 }
 
-func (r experimentRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
-	return gone(r.trainingRun.Metrics(ctx, r.id, 0, follow, func(e spec.Event) error {
-		text, err := json.Marshal(e)
-		if err != nil {
-			return err
+func (r experimentRun) Metrics(ctx context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
+	want := run.EventFilter{After: o.After, Since: o.Since, Role: o.Role, Brief: o.Brief}
+	switch o.Usage {
+	case providers.WithoutUsage:
+		want.Usage = run.WithoutUsage
+	case providers.OnlyUsage:
+		want.Usage = run.OnlyUsage
+	}
+	return gone(r.trainingRun.Metrics(ctx, r.id, want, o.Follow, func(e spec.Event) error {
+		var text []byte
+		if !o.Brief {
+			var err error
+			if text, err = json.Marshal(e); err != nil {
+				return err
+			}
 		}
 		return event(eventOf(e, text))
 	}))
 }
 
-// eventOf translates an event; text is its JSON.
+// eventOf translates an event; text is its JSON, or nil.
 func eventOf(e spec.Event, text []byte) providers.RunEvent {
 	out := providers.RunEvent{
 		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e),
-		Message: printable(e.Message), JSON: text,
+		Message: printable(e.Message), Worker: e.Worker, JSON: text,
 	}
 	switch u := e.Usage; {
 	case u != nil:
@@ -280,6 +296,13 @@ func measured(e spec.Event) map[string]float64 {
 			"read_per_second": u.Read.PerSecond, "written_per_second": u.Written.PerSecond,
 		} {
 			values[printable(u.Role)+"."+name] = v
+		}
+		if u.Work != (spec.Work{}) {
+			for name, v := range map[string]float64{
+				"compute_share": u.Work.Compute, "communication_share": u.Work.Communicate, "data_share": u.Work.Data,
+			} {
+				values[printable(u.Role)+"."+name] = v
+			}
 		}
 		addGPUs(values, printable(u.Role), u.GPUs)
 	}

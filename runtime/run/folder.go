@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -106,8 +107,34 @@ func (f Folder) Create(s spec.Spec) error {
 	return f.WriteSpec(s) // last: a folder with a spec is whole
 }
 
-// WriteSpec replaces the spec, for changes that are no new run.
-func (f Folder) WriteSpec(s spec.Spec) error { return WriteJSON(f.Spec(), s) }
+// WriteSpec replaces the spec, for changes that are no new run, and records the change.
+func (f Folder) WriteSpec(s spec.Spec) error {
+	if old, err := f.ReadSpec(); err == nil {
+		changes := spec.Compare(old, s)
+		note := spec.LastChange{At: time.Now(), Class: spec.Costliest(changes).String()}
+		for _, c := range changes {
+			note.Fields = append(note.Fields, c.Field)
+		}
+		if len(changes) > 0 {
+			if err := WriteJSON(f.change(), note); err != nil {
+				return err
+			}
+		}
+	}
+	return WriteJSON(f.Spec(), s)
+}
+
+func (f Folder) change() string { return filepath.Join(string(f), "change.json") }
+
+// ReadChange reads the newest change of the spec; nil where there was none, or where an
+// earlier version did not record it.
+func (f Folder) ReadChange() *spec.LastChange {
+	var c spec.LastChange
+	if ReadJSON(f.change(), &c) != nil {
+		return nil
+	}
+	return &c
+}
 
 // ReadSpec reads and validates the spec.
 func (f Folder) ReadSpec() (spec.Spec, error) { return ReadSpec(f.Spec()) }

@@ -192,6 +192,7 @@ func (s server) change(change spec.LiveChange) error {
 	if err := s.Folder.WriteSpec(next); err != nil {
 		return err
 	}
+	s.changed = s.Folder.ReadChange()
 	before := s.Spec.Worker.Replicas
 	s.Spec = next
 	if next.Worker.Replicas != before {

@@ -77,6 +77,7 @@ type Session struct {
 
 	roll
 	usages    usages
+	changed   *spec.LastChange
 	unwritten bool  // an event could not be written
 	reason    error // why the run ends before its end
 	message   string
@@ -105,6 +106,7 @@ func Open(o Options, w Work) (*Session, error) {
 	s.generation = s.past.generation
 	s.RaiseTerm(s.past.term)
 	s.remember(o.Folder)
+	s.changed = o.Folder.ReadChange()
 	return s, nil
 }
 

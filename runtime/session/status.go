@@ -26,7 +26,7 @@ func (s *Session) publish(phase spec.Phase) {
 	if s.reason != nil {
 		st.Message = "ending: " + s.reason.Error()
 	}
-	st.GPUHealth = s.gpus.worst
+	st.GPUHealth, st.Change = s.gpus.worst, s.changed
 	if phase == spec.Running {
 		st.Usage = s.usages.newest
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"sort"
 	"strings"
+	"time"
 )
 
 // Cost is what a change of one field does to a run.
@@ -126,6 +127,13 @@ type Change struct {
 	Field    string
 	Cost     Cost
 	Old, New any
+}
+
+// LastChange is the newest change of a run's spec.
+type LastChange struct {
+	At     time.Time `json:"at"`
+	Class  string    `json:"class"`  // a Cost in words
+	Fields []string  `json:"fields"` // by their names in Spec
 }
 
 // Compare lists the fields that differ, sorted by name. The cost of the whole

@@ -75,6 +75,9 @@ type Status struct {
 	// watched.
 	GPUHealth *GPUHealth `json:"gpu_health,omitempty"`
 
+	// Change is the newest change of the spec; nil: there was none.
+	Change *LastChange `json:"change,omitempty"`
+
 	// Term is that of the coordinator that says this: it fences. Generation
 	// numbers memberships: it rises when a worker joins or leaves.
 	Term       int64 `json:"term,omitempty"`

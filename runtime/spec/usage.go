@@ -22,12 +22,28 @@ type Usage struct {
 	Written   Flow      `json:"written,omitzero"`             // to disks
 	Processes int       `json:"processes,omitempty"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
+	Work      Work      `json:"work,omitzero"`    // of a worker of a built-in model
 	// Waiting is what the role waits for before it begins to work, as a whole clause:
 	// "waits for a GPU: …". "": it does not wait.
 	Waiting string `json:"waiting,omitempty"`
 	// GPUs has the newest readings of the GPUs of the role's machine; of an event
 	// without names and processes.
 	GPUs gpu.Snapshot `json:"gpus,omitzero"`
+}
+
+// Work is the time that a worker spends, in seconds, or as shares of the time since the
+// sample before. The rest of its time it waits for leases and parameters.
+type Work struct {
+	Compute     float64 `json:"compute,omitempty"`     // the engine computes
+	Communicate float64 `json:"communicate,omitempty"` // parameters and gradients travel
+	Data        float64 `json:"data,omitempty"`        // records are not read yet
+}
+
+// Shares returns the shares of each kind of work in so many seconds that came after
+// another sum.
+func (w Work) Shares(before Work, seconds float64) Work {
+	share := func(now, before float64) float64 { return min(1, max(0, (now-before)/max(seconds, 1e-9))) }
+	return Work{share(w.Compute, before.Compute), share(w.Communicate, before.Communicate), share(w.Data, before.Data)}
 }
 
 // Flow is a count of bytes.
@@ -56,6 +72,9 @@ func (u *Usage) Validate() error {
 	isIn := func(v, most float64) bool { return v >= 0 && v <= most } // false for NaN
 	if !isIn(u.CPU, maxProcessors) {
 		return errors.New("cpu is not a number of processors")
+	}
+	if !isIn(u.Work.Compute, 1) || !isIn(u.Work.Communicate, 1) || !isIn(u.Work.Data, 1) {
+		return errors.New("work is not made of shares between 0 and 1")
 	}
 	if u.Memory < 0 || u.Limit < 0 || u.Processes < 0 || u.Processes > math.MaxInt32 {
 		return errors.New("memory and processes must not be negative")
@@ -94,6 +113,9 @@ func MergeUsage(a Usage, samples int64, b Usage, more int64) Usage {
 	both.Sent.PerSecond = mean(a.Sent.PerSecond, b.Sent.PerSecond)
 	both.Read.PerSecond = mean(a.Read.PerSecond, b.Read.PerSecond)
 	both.Written.PerSecond = mean(a.Written.PerSecond, b.Written.PerSecond)
+	both.Work.Compute = mean(a.Work.Compute, b.Work.Compute)
+	both.Work.Communicate = mean(a.Work.Communicate, b.Work.Communicate)
+	both.Work.Data = mean(a.Work.Data, b.Work.Data)
 	both.GPUs = mergeGPUs(a.GPUs, samples, b.GPUs, more)
 	return both
 }

@@ -135,7 +135,9 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	if b.Term < s.reached.Term {
 		return wire.Report{Dropped: true}, nil
 	}
+	pulled := s.Spent.begin(communicating)
 	err := s.exchange.pull(ctx, s.replica, loaded{b.Term, version}, b.Exact, &s.loaded)
+	pulled()
 	if errors.As(err, new(refusedError)) {
 		return wire.Report{Dropped: true}, nil
 	}
@@ -250,7 +252,10 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 		if s.revoked.take(b.ID) {
 			return refusedError{"its lease was taken back"}
 		}
-		if err := s.stage(ctx, b); err != nil {
+		waited := s.Spent.begin(readingData)
+		err := s.stage(ctx, b)
+		waited()
+		if err != nil {
 			return err
 		}
 		var staged engine.Staged
@@ -262,7 +267,9 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 		}
 		n += count
 		stagedNext := s.stageNext(ctx, b, last)
+		computed := s.Spent.begin(computing)
 		result, err := s.recovered(func() (engine.Result, error) { return do(staged, p) })
+		computed()
 		stagedNext()
 		staged.Release()
 		if err != nil {
@@ -308,6 +315,7 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	push.Worker = s.Index
 	lease := b.Lease
 	b.reported = true // or will be, once the servers have answered
+	defer s.Spent.begin(communicating)()
 	err = s.exchange.contribute(push, s.sums, func(refused bool) error {
 		switch {
 		case early:

@@ -36,6 +36,7 @@ type Options struct {
 	Log         *slog.Logger
 	Tail        *Tail     // what Log wrote last, which the coordinator gets when the worker leaves; nil: nothing
 	Crashed     string    // how the process of this index before this one crashed; "": it did not
+	Spent       *Spent    // counts what the worker spends its time on; nil: that is not counted
 	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
 	// Cores is how many of the machine's cores the run's workers share; 0 = all

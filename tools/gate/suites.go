@@ -105,7 +105,7 @@ func suites() []suite {
 		{name: "dashboard-same", about: "the dashboard's scripts, built again from their sources", packages: []string{"cmd/stoke/dashboard"},
 			command: []string{"make", "dashboard-same"}},
 		{name: "e2e-dashboard", about: "the dashboard's screens in Chromium, where that is installed", tags: e2e, packages: []string{"cmd/stoke/dashboard"},
-			run: "^TestBrowser", parallel: 1, timeout: 30 * time.Minute},
+			run: "^(TestBrowser|TestLoadOf)", parallel: 1, timeout: 30 * time.Minute},
 		{name: "e2e-resnet", about: "ResNet-20 learns CIFAR-10, where STOKE_TEST_DATA has it", tags: e2e, packages: []string{"cmd/stoke"}, run: "^TestResNet$",
 			timeout: 3 * time.Hour},
 		{name: "e2e-chaos", about: "200 kills, stops and rescales of a run by all-reduce", packages: []string{"cmd/stoke-trainer"}, run: "^TestChaosOfAllReduce$",

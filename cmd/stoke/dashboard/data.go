@@ -3,7 +3,6 @@ package dashboard
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/stokehq/stoke/plan/series"
@@ -85,6 +84,24 @@ func thinned(points []series.Point, most int) []series.Point {
 // usagePoints is the number of points of a usage curve: a run has many of them.
 const usagePoints = 150
 
+// partOf returns the part of a run's history that a request is about.
+func partOf(r *http.Request, one *row) part {
+	role := r.URL.Query().Get("role")
+	switch {
+	case r.URL.Query().Get("of") == "roles":
+		return ofRoles
+	case role == "":
+		return ofRun
+	}
+	for i := range one.status.Roles { // pages know names as they show them
+		if name(one.status.Roles[i].Name) == role {
+			role = one.status.Roles[i].Name
+			break
+		}
+	}
+	return part{usage: true, role: role}
+}
+
 // sendSeries answers with curves of a run: the metrics of the whole run, the usage of all
 // roles, or all curves of one role.
 func (s *Server) sendSeries(w http.ResponseWriter, r *http.Request) {
@@ -92,23 +109,17 @@ func (s *Server) sendSeries(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	f, release := s.feeds.open(one)
+	f, release := s.feeds.open(one, partOf(r, &one))
 	defer release()
 	if err := f.wait(r.Context()); err != nil {
 		s.fail(w, r, http.StatusBadGateway, "The history cannot be read", err.Error())
 		return
 	}
-	role, usage := r.URL.Query().Get("role"), r.URL.Query().Get("of") == "roles"
 	most := mostPoints
-	if usage {
+	if f.part == ofRoles {
 		most = usagePoints
 	}
-	chosen := slices.DeleteFunc(f.set.All(), func(c *series.Series) bool {
-		if usage {
-			return c.Role == "" || !slices.Contains(usageNames, c.Name)
-		}
-		return c.Role != role
-	})
+	chosen := f.set.All()
 	_, _, workers, number := f.timeline()
 	var members curve
 	for _, c := range workers {

@@ -55,6 +55,8 @@ type fakeRun struct {
 	status  providers.RunStatus
 	events  []providers.RunEvent
 	lines   []providers.RunLine
+	asked   []providers.RunMetrics
+	ledger  *providers.RunLedger
 	changed chan struct{}
 }
 
@@ -104,8 +106,21 @@ func (r *fakeRun) Logs(ctx context.Context, o providers.RunLogs, line func(provi
 	})
 }
 
-func (r *fakeRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
-	return each(ctx, r, follow, func() []providers.RunEvent { return r.events }, event)
+func (r *fakeRun) Metrics(ctx context.Context, o providers.RunMetrics, event func(providers.RunEvent) error) error {
+	r.mu.Lock()
+	r.asked = append(r.asked, o)
+	r.mu.Unlock()
+	return each(ctx, r, o.Follow, func() []providers.RunEvent { return r.events }, func(e providers.RunEvent) error {
+		isUsage := e.Type == "usage"
+		if e.Number <= o.After || e.Time.Before(o.Since) || isUsage && (o.Usage == providers.WithoutUsage || o.Role != "" && o.Role != e.Role) ||
+			!isUsage && o.Usage == providers.OnlyUsage {
+			return nil
+		}
+		if o.Brief {
+			e.JSON = nil
+		}
+		return event(e)
+	})
 }
 
 // add adds an event with its number.
@@ -230,8 +245,7 @@ func someRuns() *fakeSource {
 		r := newRun(name, []int{1, 2, 4, 8, 2, 4}[i], []float64{0.4, 0.8, 1.2, 2.4, 0.3, 0.2}[i])
 		for w := range r.status.Workers {
 			index := w
-			text, _ := json.Marshal(map[string]any{"type": "worker", "worker": index})
-			r.add(providers.RunEvent{Time: began, Type: "worker", Message: "joined", JSON: text})
+			r.add(providers.RunEvent{Time: began, Type: "worker", Message: "joined", Worker: &index})
 		}
 		r.train(0, []int{2000, 2000, 1240, 700, 900, 400}[i])
 		for n := range 40 {

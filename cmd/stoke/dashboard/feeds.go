@@ -2,6 +2,9 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,10 +17,89 @@ const (
 	mostPoints = 600  // of a series
 	mostEvents = 1000 // of a run, samples and updates aside
 	mostChange = 2000 // in the number of workers
-	idleFeeds  = 6    // that are kept without a viewer
+	idleFeeds  = 12   // that are kept without a viewer
 )
 
-// feeds keeps the histories of runs that are on a screen: each is read once, and
+// part is the part of a run's history that a screen shows. No more of it is read or
+// kept.
+type part struct {
+	usage  bool   // samples of usage, else all other events
+	role   string // of usage: one role with all of its numbers; "": all roles
+	recent bool   // of usage: the newest samples only
+}
+
+// The parts that screens show.
+var (
+	ofRun   = part{}
+	ofRoles = part{usage: true}
+	ofCards = part{usage: true, recent: true}
+)
+
+// request returns the events of the part.
+func (p part) request() providers.RunMetrics {
+	o := providers.RunMetrics{Usage: providers.WithoutUsage, Role: p.role, Brief: true}
+	if p.usage {
+		o.Usage = providers.OnlyUsage
+	}
+	if p.recent {
+		o.Since = time.Now().Add(-cardTime)
+	}
+	return o
+}
+
+// set returns an empty set for the part's series.
+func (p part) set() *series.Set {
+	switch {
+	case p.recent:
+		return series.NewSet(2 * cardPoints)
+	case p.usage && p.role == "":
+		return series.NewSet(usagePoints)
+	}
+	return series.NewSet(mostPoints)
+}
+
+// reduce removes the values of an event that the part does not show: most series of a
+// run are numbers of roles.
+func (p part) reduce(e *providers.RunEvent) {
+	if !p.usage || p.role != "" {
+		return
+	}
+	values := make(map[string]float64, len(cardNames))
+	for _, name := range slices.Concat(cardNames, shareNames) {
+		if v, ok := e.Values[e.Role+"."+name]; ok {
+			values[name] = v
+		}
+	}
+	addGPUs(values, e)
+	e.Values = values
+}
+
+// addGPUs adds one number for all GPUs of a role: the mean of their utilisation, the sums
+// of memory and power, and the highest temperature. The page of a role has each GPU.
+func addGPUs(values map[string]float64, e *providers.RunEvent) {
+	n := 0.0
+	for key, v := range e.Values {
+		of, isGPU := strings.CutPrefix(key, e.Role+".gpu")
+		_, name, ok := strings.Cut(of, ".")
+		if !isGPU || !ok {
+			continue
+		}
+		switch key := "gpu." + name; name {
+		case "utilization_percent":
+			values[key] += v
+			n++
+		case "memory_used_bytes", "power_watts":
+			values[key] += v
+		case "temperature_celsius":
+			values[key] = max(values[key], v)
+		}
+	}
+	if n > 1 {
+		values["gpu.utilization_percent"] /= n
+	}
+}
+
+// feeds keeps the histories of runs that are on a screen: each part is read once, and
 // followed while the run is live and has a viewer.
 type feeds struct {
 	ctx    context.Context
@@ -43,6 +125,7 @@ func (f *feeds) close() {
 // feed is the history of one run.
 type feed struct {
 	run    providers.Run
+	part   part
 	set    *series.Set
 	loaded chan struct{} // closed once the history was read
 
@@ -77,18 +160,18 @@ type change struct {
 	number int
 }
 
-// open returns the history of a run, which is read in the background. The caller
-// releases it.
-func (f *feeds) open(r row) (*feed, func()) {
+// open returns a part of the history of a run, which is read in the background. The
+// caller releases it.
+func (f *feeds) open(r row, p part) (*feed, func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := r.Address + "\x00" + r.status.Run
+	key := fmt.Sprintf("%s\x00%s\x00%v", r.Address, r.status.Run, p)
 	one := f.all[key]
 	if one != nil && one.hasFailed() && one.viewers == 0 {
 		one = nil
 	}
 	if one == nil {
-		one = &feed{run: r.run, set: series.NewSet(mostPoints), loaded: make(chan struct{}), present: make(map[int]bool),
+		one = &feed{run: r.run, part: p, set: p.set(), loaded: make(chan struct{}), present: make(map[int]bool),
 			subs: make(map[*subscriber]bool)}
 		f.all[key] = one
 		f.work.Add(1)
@@ -153,7 +236,7 @@ func (f *feeds) load(o *feed) {
 	case <-f.ctx.Done():
 		return
 	}
-	o.note(o.run.Metrics(f.ctx, false, o.take))
+	o.note(o.run.Metrics(f.ctx, o.part.request(), o.take))
 }
 
 func (o *feed) note(err error) {
@@ -173,7 +256,11 @@ func (f *feeds) goOn(ctx context.Context, o *feed) {
 		return
 	}
 	for ctx.Err() == nil {
-		err := o.run.Metrics(ctx, true, o.take)
+		want := o.part.request()
+		o.mu.Lock()
+		want.Follow, want.After = true, o.number
+		o.mu.Unlock()
+		err := o.run.Metrics(ctx, want, o.take)
 		if ctx.Err() != nil {
 			return
 		}
@@ -194,7 +281,7 @@ func (f *feeds) goOn(ctx context.Context, o *feed) {
 	}
 }
 
-// take adds one event of the run; following gives all events from the first one.
+// take adds one event of the run.
 func (o *feed) take(e providers.RunEvent) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -202,6 +289,7 @@ func (o *feed) take(e providers.RunEvent) error {
 		return nil
 	}
 	o.number, o.err = e.Number, nil
+	o.part.reduce(&e)
 	o.set.Add(e)
 	told := e.Type != "usage" && e.Type != "update" && e.Type != "updates"
 	if told {

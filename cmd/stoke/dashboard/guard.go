@@ -106,7 +106,17 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 		}
 		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	}
-	http.Redirect(w, r, "/runs", http.StatusSeeOther)
+	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
+		http.Redirect(w, r, "/runs", http.StatusSeeOther)
+		return
+	}
+	// A file led here. A browser sends the cookie only with requests of our own pages,
+	// and a redirection still is the file's.
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprint(w, `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>stoke dashboard</title><meta http-equiv="refresh" content="0;url=/runs"></head>
+<body><p><a href="/runs">Open the dashboard</a></p></body></html>
+`)
 }
 
 // spend reports whether a token is the token of the link, and makes it void.

@@ -107,7 +107,7 @@ type liveRole struct {
 }
 
 func liveOf(r *row, now time.Time, withRoles bool) liveRun {
-	v := viewOf(r, now)
+	v := viewOf(r, now, withRoles)
 	out := liveRun{Address: v.Address, Phase: v.Phase, Kind: v.Kind, Message: v.Message, Percent: v.Percent, Live: r.isLive(),
 		Texts: make(map[string]string), Sorts: make(map[string]float64)}
 	for key, c := range v.Cells {
@@ -116,10 +116,8 @@ func liveOf(r *row, now time.Time, withRoles bool) liveRun {
 			out.Sorts[key] = c.Sort
 		}
 	}
-	if withRoles {
-		for _, role := range v.Roles {
-			out.Roles = append(out.Roles, liveRoleOf(role))
-		}
+	for _, role := range v.Roles {
+		out.Roles = append(out.Roles, liveRoleOf(role))
 	}
 	return out
 }
@@ -169,16 +167,60 @@ func (s *Server) streamRuns(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// streamRun sends the status of one run, and all that was measured since.
+// follower is a part of a run's history on its way to a browser.
+type follower struct {
+	*feed
+	sub *subscriber
+}
+
+// follow subscribes to parts of a run's history; end is called when it is over.
+func (s *Server) follow(one row, parts ...part) (all []follower, end func()) {
+	var ends []func()
+	for _, p := range parts {
+		f, release := s.feeds.open(one, p)
+		sub := f.subscribe()
+		all = append(all, follower{f, sub})
+		ends = append(ends, func() { f.unsubscribe(sub); release() })
+	}
+	return all, func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+// sendNews sends all that is new in a part.
+func (st *stream) sendNews(f follower) error {
+	fresh := f.drain(f.sub)
+	if fresh == nil {
+		return nil
+	}
+	if fresh.isBack {
+		if err := st.send("back", nil); err != nil {
+			return err
+		}
+	}
+	if len(fresh.events) > 0 {
+		if err := st.send("events", fresh.events); err != nil {
+			return err
+		}
+	}
+	return st.send("points", curvesOf(fresh.set.All(), newPoints))
+}
+
+// streamRun sends the status of one run, and all that was measured since: of the run and
+// all roles, or of one role.
 func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}
-	f, release := s.feeds.open(one)
+	parts := []part{partOf(r, &one)}
+	if parts[0] == ofRun {
+		parts = append(parts, ofRoles)
+	}
+	all, release := s.follow(one, parts...)
 	defer release()
-	sub := f.subscribe()
-	defer f.unsubscribe(sub)
 	st, end := s.begin(w, r)
 	defer end()
 	sent, at := "", time.Time{}
@@ -202,20 +244,11 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) {
 				return st.send("other", nil) // another run is at the address: the page is loaded again
 			}
 		}
-		fresh := f.drain(sub)
-		if fresh == nil {
-			return nil
-		}
-		if fresh.isBack {
-			if err := st.send("back", nil); err != nil {
+		for _, f := range all {
+			if err := st.sendNews(f); err != nil {
 				return err
 			}
 		}
-		if len(fresh.events) > 0 {
-			if err := st.send("events", fresh.events); err != nil {
-				return err
-			}
-		}
-		return st.send("points", curvesOf(fresh.set.All(), newPoints))
+		return nil
 	})
 }

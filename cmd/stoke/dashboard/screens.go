@@ -21,8 +21,7 @@ func (s *Server) showRuns(w http.ResponseWriter, r *http.Request) {
 	views, now := make([]view, len(rows)), time.Now()
 	counts := make(map[string]int)
 	for i := range rows {
-		views[i] = viewOf(&rows[i], now)
-		views[i].Roles = nil
+		views[i] = viewOf(&rows[i], now, false)
 		counts[views[i].Kind]++
 	}
 	s.show(w, http.StatusOK, layout{Page: "runs", Title: "Runs", Body: map[string]any{
@@ -36,7 +35,7 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	f, release := s.feeds.open(one)
+	f, release := s.feeds.open(one, ofRun)
 	defer release()
 	problem := ""
 	if err := f.wait(r.Context()); err != nil {
@@ -52,10 +51,25 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
 	slices.Reverse(events)
 	slices.Reverse(checkpoints)
 	s.show(w, http.StatusOK, layout{Page: "run", Title: shortName(one.Address), Body: map[string]any{
-		"Run": viewOf(&one, time.Now()), "Settings": settingsOf(one.Configuration), "Events": events[:min(len(events), 200)],
+		"Run": viewOf(&one, time.Now(), true), "Settings": settingsOf(one.Configuration), "Events": events[:min(len(events), 200)],
 		"Left": left + max(0, len(events)-200), "Checkpoints": checkpoints[:min(len(checkpoints), 50)], "Problem": problem,
-		"Live": one.isLive(),
+		"Live": one.isLive(), "Change": changeText(one.status.Change), "Trouble": troubles(events),
 	}})
+}
+
+// troubles returns the newest events about something that did not go as it should, of a
+// list with the newest first.
+func troubles(events []event) (found []event) {
+	for _, e := range events {
+		isTrouble := e.Type == "restore" || e.Type == "damage" || e.Type == "gpu" || e.Type == "server"
+		if e.Type == "worker" && !strings.Contains(e.Message, "joined") {
+			isTrouble = true
+		}
+		if isTrouble && len(found) < 50 {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // mostCompared is the number of runs on one chart.
@@ -74,7 +88,7 @@ func (s *Server) showCompare(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	for i := range rows {
 		if slices.Contains(wanted, keyOf(rows[i].Address)) && len(views) < mostCompared {
-			views = append(views, viewOf(&rows[i], now))
+			views = append(views, viewOf(&rows[i], now, false))
 			settings = append(settings, rows[i].Configuration)
 		}
 	}
@@ -141,7 +155,7 @@ func (s *Server) showCluster(w http.ResponseWriter, r *http.Request) {
 		if !rows[i].isLive() {
 			continue
 		}
-		v := viewOf(&rows[i], now)
+		v := viewOf(&rows[i], now, true)
 		if v.Kind == "waiting" {
 			waiting = append(waiting, v)
 		}

@@ -54,6 +54,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	mux.HandleFunc("POST /new", s.showDraft)
 	mux.HandleFunc("GET /data/series", s.sendSeries)
 	mux.HandleFunc("GET /data/workers", s.sendWorkers)
+	mux.HandleFunc("GET /data/ledger", s.sendLedger)
 	mux.HandleFunc("GET /live/runs", s.streamRuns)
 	mux.HandleFunc("GET /live/run", s.streamRun)
 	mux.HandleFunc("GET /live/workers", s.streamWorkers)

@@ -251,3 +251,25 @@ func TestServerEnds(t *testing.T) {
 		t.Errorf("the stream ends with %v", err)
 	}
 }
+
+// A file of this machine may lead to the link: then the session begins with a page, as
+// browsers do not send a strict cookie behind a redirection of another site.
+func TestLinkOpenedFromFile(t *testing.T) {
+	s := open(t, someRuns())
+	r, err := http.NewRequest(http.MethodGet, s.server.Link(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"} {
+		r.Header.Set(key, value)
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), `content="0;url=/runs"`) {
+		t.Errorf("%s: %s, %v", answer.Status, text, err)
+	}
+}

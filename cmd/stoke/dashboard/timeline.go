@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,13 +35,7 @@ func memberOf(e providers.RunEvent) *int {
 	if e.Type != "worker" && e.Type != "server" {
 		return nil
 	}
-	var of struct {
-		Worker *int `json:"worker"`
-	}
-	if json.Unmarshal(e.JSON, &of) != nil {
-		return nil
-	}
-	return of.Worker
+	return e.Worker
 }
 
 // count keeps the number of workers over time. Called with mu held.

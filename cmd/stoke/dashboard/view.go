@@ -38,8 +38,8 @@ type roleView struct {
 	Cells              map[string]value
 }
 
-// viewOf returns a run for pages.
-func viewOf(r *row, now time.Time) view {
+// viewOf returns a run for pages, with its roles or only with their number.
+func viewOf(r *row, now time.Time, withRoles bool) view {
 	v := view{Address: keyOf(r.Address), Name: shortName(r.Address), Percent: -1, Cells: make(map[string]value)}
 	s := &r.status
 	switch {
@@ -63,7 +63,11 @@ func viewOf(r *row, now time.Time) view {
 	for _, key := range slices.Sorted(maps.Keys(s.Metrics)) {
 		v.Metrics = append(v.Metrics, pair{name(key), number(s.Metrics[key])})
 	}
+	v.Cells["roles"] = value{integer(int64(len(s.Roles))), 0}
 	for i := range s.Roles {
+		if !withRoles {
+			break
+		}
 		v.Roles = append(v.Roles, roleOf(v.Address, v.Name, &s.Roles[i], now))
 	}
 	return v

@@ -13,10 +13,14 @@ const (
 	mostCards  = 96 // roles with charts
 	mostFeeds  = 8  // runs that are followed for them
 	cardPoints = 60 // of a chart on a card
+	cardTime   = 10 * time.Minute
 )
 
 // cardNames are the charts of a card.
 var cardNames = []string{"cpu", "memory_bytes", "received_per_second", "sent_per_second"}
+
+// shareNames are the parts of a worker's time.
+var shareNames = []string{"compute_share", "communication_share", "data_share"}
 
 // liveRows returns the live runs that the screen of workers shows, the newest first:
 // one run where the request names it.
@@ -38,7 +42,7 @@ func (s *Server) liveRows(r *http.Request) (live []row, all []row, err error) {
 // cardsOf returns the roles that get a card, as far as there is room.
 func cardsOf(rows []row, now time.Time) (cards []roleView, left int) {
 	for i := range rows {
-		cards = append(cards, viewOf(&rows[i], now).Roles...)
+		cards = append(cards, viewOf(&rows[i], now, true).Roles...)
 	}
 	left = max(0, len(cards)-mostCards)
 	return cards[:len(cards)-left], left
@@ -59,12 +63,9 @@ func (s *Server) showWorkers(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case isShown || all[i].run == nil:
 		case all[i].isLive():
-			others = append(others, viewOf(&all[i], now))
+			others = append(others, viewOf(&all[i], now, false))
 		default:
-			v := viewOf(&all[i], now)
-			v.Cells["roles"] = value{integer(int64(len(v.Roles))), 0}
-			v.Roles = nil
-			ended = append(ended, v)
+			ended = append(ended, viewOf(&all[i], now, false))
 		}
 	}
 	s.show(w, http.StatusOK, layout{Page: "workers", Title: "Workers", Body: map[string]any{
@@ -80,7 +81,7 @@ func (s *Server) showWorker(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	wanted := r.URL.Query().Get("role")
-	v := viewOf(&one, time.Now())
+	v := viewOf(&one, time.Now(), true)
 	for _, role := range v.Roles {
 		if role.Name == wanted {
 			s.show(w, http.StatusOK, layout{Page: "worker", Title: role.Name,
@@ -100,7 +101,7 @@ func (s *Server) sendWorkers(w http.ResponseWriter, r *http.Request) {
 	}
 	charts := make(map[string][]curve)
 	for _, one := range live {
-		f, release := s.feeds.open(one)
+		f, release := s.feeds.open(one, ofCards)
 		if f.wait(r.Context()) == nil {
 			charts[keyOf(one.Address)] = curvesOf(newestOf(f.set.All()), cardPoints)
 		}
@@ -132,7 +133,7 @@ func (s *Server) streamWorkers(w http.ResponseWriter, r *http.Request) {
 	}
 	all := make([]followed, 0, len(live))
 	for _, one := range live {
-		f, release := s.feeds.open(one)
+		f, release := s.feeds.open(one, ofCards)
 		defer release()
 		sub := f.subscribe()
 		defer f.unsubscribe(sub)

@@ -222,10 +222,13 @@ func (f *feed) cleanStatus(is *providers.RunStatus) {
 	}
 }
 
-// readMetrics takes the events of the run. After a lost connection the events come
-// again from the first one: known ones are left out.
+// readMetrics takes the events of the run, except usage, which the status has. After a
+// lost connection it goes on behind the last known event.
 func (f *feed) readMetrics(ctx context.Context, run providers.Run, got func()) error {
-	return run.Metrics(ctx, true, func(e providers.RunEvent) error {
+	f.mu.Lock()
+	o := providers.RunMetrics{Follow: true, After: f.number, Usage: providers.WithoutUsage, Brief: true}
+	f.mu.Unlock()
+	return run.Metrics(ctx, o, func(e providers.RunEvent) error {
 		got()
 		f.mu.Lock()
 		isKnown := e.Number > 0 && e.Number <= f.number

@@ -72,7 +72,7 @@ func (r *fake) wait(ctx context.Context) error {
 	return nil
 }
 
-func (r *fake) Metrics(ctx context.Context, _ bool, event func(providers.RunEvent) error) error {
+func (r *fake) Metrics(ctx context.Context, _ providers.RunMetrics, event func(providers.RunEvent) error) error {
 	for _, e := range r.events {
 		if err := event(e); err != nil {
 			return err

@@ -37,7 +37,7 @@ var byWeight = [...]string{Failed, Crashing, NotReady, Pending, Starting, Stoppi
 const most = 5
 
 // Metrics fails: what pods measure is not the cluster's to know.
-func (s *Set) Metrics(context.Context, bool, func(providers.RunEvent) error) error {
+func (s *Set) Metrics(context.Context, providers.RunMetrics, func(providers.RunEvent) error) error {
 	return errors.New(`pods have no metrics of their own; "stoke status" and "stoke logs" tell how they are`)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/runtime/code"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -64,9 +65,9 @@ type Launcher interface {
 
 	// Logs gives what the run's processes have said, the oldest line first.
 	Logs(ctx context.Context, id string, o LogOptions, line func(Line) error) error
-	// Metrics gives the events after number n, the oldest first, and with follow
-	// those to come until the run ends or ctx does.
-	Metrics(ctx context.Context, id string, n int64, follow bool, event func(spec.Event) error) error
+	// Metrics gives the wanted events, the oldest first, and with follow those to
+	// come until the run ends or ctx does.
+	Metrics(ctx context.Context, id string, want run.EventFilter, follow bool, event func(spec.Event) error) error
 }
 
 // Code is the code of a program: a snapshot, and the folder that it was taken of.

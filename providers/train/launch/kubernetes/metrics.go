@@ -1,16 +1,12 @@
 package kubernetes
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -19,7 +15,8 @@ const metricsWait = 10 * time.Second
 
 // Metrics gives events from the coordinator while it answers, and those that
 // were collected once the run has ended.
-func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool, event func(spec.Event) error) error {
+func (l *Launcher) Metrics(ctx context.Context, id string, want run.EventFilter, follow bool, event func(spec.Event) error) error {
+	n := want.After
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return err
@@ -35,7 +32,12 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 		switch {
 		case err == nil:
 			var over bool
-			n, over, err = asked.events(ctx, n, follow, event)
+			n, over, err = asked.events(ctx, n, follow, func(e spec.Event) error {
+				if !want.Accepts(e) {
+					return nil
+				}
+				return event(e)
+			})
 			asked.Close()
 			if errors.As(err, new(stop)) {
 				return errors.Unwrap(err)
@@ -44,7 +46,8 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 				return nil // although the coordinator waits for its results to be collected
 			}
 		case errors.Is(err, errNoCoordinator):
-			n, err = l.collectedEvents(id, n, event)
+			want.After = n
+			n, err = l.collectedEvents(id, want, event)
 			if err != nil {
 				return err
 			}
@@ -56,7 +59,8 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 			return err
 		}
 		if s.over() {
-			_, err := l.collectedEvents(id, n, event)
+			want.After = n
+			_, err := l.collectedEvents(id, want, event)
 			return err
 		}
 		if f.wait(ctx); ctx.Err() != nil {
@@ -101,31 +105,25 @@ func (s *session) events(ctx context.Context, n int64, follow bool, event func(s
 	}
 }
 
-// collectedEvents gives those that were collected on this machine.
-func (l *Launcher) collectedEvents(id string, n int64, event func(spec.Event) error) (int64, error) {
-	file, err := os.Open(l.Location(id).Metrics)
+// collectedEvents gives those that were collected on this machine, and returns the
+// number of the last one.
+func (l *Launcher) collectedEvents(id string, want run.EventFilter, event func(spec.Event) error) (int64, error) {
+	events, err := run.OpenEvents(l.Location(id).Metrics, want)
 	if errors.Is(err, fs.ErrNotExist) {
-		return n, nil
+		return want.After, nil
 	}
 	if err != nil {
-		return n, err
+		return want.After, err
 	}
-	defer file.Close()
-	decoder := json.NewDecoder(bufio.NewReader(file))
-	for {
-		var e spec.Event
-		switch err := decoder.Decode(&e); {
-		case errors.Is(err, io.EOF):
-			return n, nil
-		case err != nil:
-			return n, fmt.Errorf("read %s: %w", file.Name(), err)
-		}
-		if e.Number <= n {
-			continue
+	defer events.Close()
+	for last := want.After; ; {
+		e, ok, err := events.Next()
+		if err != nil || !ok {
+			return last, err
 		}
 		if err := event(e); err != nil {
-			return n, err
+			return last, err
 		}
-		n = e.Number
+		last = e.Number
 	}
 }

@@ -171,7 +171,7 @@ func TestLogsAndMetricsAreFollowed(t *testing.T) {
 		ended <- l.Logs(t.Context(), id, launch.LogOptions{Follow: true}, func(line launch.Line) error { lines <- line.Text; return nil })
 	}()
 	go func() {
-		ended <- l.Metrics(t.Context(), id, 1, true, func(e spec.Event) error { events <- e; return nil })
+		ended <- l.Metrics(t.Context(), id, run.EventFilter{After: 1}, true, func(e spec.Event) error { events <- e; return nil })
 	}()
 	say(t, f.Log("worker", 0), "one", "tw")
 	say(t, f.Metrics(), `{"n":1,"type":"scale"}`, `{"n":2,"type":"update","st`)
@@ -218,7 +218,7 @@ func TestMetricsAreFollowedIntoTheNextTerm(t *testing.T) {
 	defer os.Remove(f.Supervisor()) // or else this process is stopped as the run's
 	events, ended := make(chan int64, 100), make(chan error, 1)
 	go func() {
-		ended <- l.Metrics(t.Context(), id, 0, true, func(e spec.Event) error { events <- e.Number; return nil })
+		ended <- l.Metrics(t.Context(), id, run.EventFilter{}, true, func(e spec.Event) error { events <- e.Number; return nil })
 	}()
 	want := func(numbers ...int64) {
 		t.Helper()

@@ -3,7 +3,6 @@ package local
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -263,18 +262,35 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, giv
 	})
 }
 
+// looksPerStatus is how many times the files of a run are read for each time that its
+// status is: a status has the usage of all roles.
+const looksPerStatus = 5
+
+// phase returns the phase of a run, without the rest of Status.
+func (l *Launcher) phase(id string) (spec.Phase, error) {
+	f, err := l.find(id)
+	if err != nil {
+		return "", err
+	}
+	s, err := f.Status()
+	if err == nil && s.Phase == spec.Pending && !Alive(f) {
+		return spec.Lost, nil
+	}
+	return s.Phase, err
+}
+
 // follow calls read until the run is over, or once; last tells that there is
 // nothing to come.
 func (l *Launcher) follow(ctx context.Context, id string, on bool, read func(last bool) error) error {
-	for {
+	for n := 0; ; n++ {
 		over := !on
-		if on {
+		if on && n%looksPerStatus == 0 {
 			// Asked before reading: what it says last is there then.
-			s, err := l.Status(ctx, id)
+			s, err := l.phase(id)
 			if errors.Is(err, launch.ErrNoRun) {
 				return nil // it was removed meanwhile
 			}
-			over = err == nil && (s.Phase.Final() && !l.alive(id) || s.Phase == spec.Lost)
+			over = err == nil && (s.Final() && !l.alive(id) || s == spec.Lost)
 		}
 		if err := read(over); err != nil || over {
 			return err
@@ -291,41 +307,40 @@ func (l *Launcher) follow(ctx context.Context, id string, on bool, read func(las
 func (l *Launcher) alive(id string) bool { return Alive(l.place.Folder(id)) }
 
 // Metrics reads the run's own record of events.
-func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool, give func(spec.Event) error) error {
+func (l *Launcher) Metrics(ctx context.Context, id string, want run.EventFilter, follow bool, give func(spec.Event) error) error {
 	f, err := l.find(id)
 	if err != nil {
 		return err
 	}
-	var s *source
-	defer func() { s.close() }()
+	var events *run.Events
+	defer func() {
+		if events != nil {
+			events.Close() //nolint:errcheck // it was only read
+		}
+	}()
 	return l.follow(ctx, id, follow, func(bool) error {
 		// Events that a superseded coordinator still writes to the old file do
 		// not belong to the run.
-		if s.replaced(f.Metrics()) {
-			s.close()
-			s = nil
+		if events != nil && events.IsReplaced(f.Metrics()) {
+			events.Close() //nolint:errcheck // it was only read
+			events = nil
 		}
-		if s == nil {
-			if s, err = open(f.Metrics(), "", ""); errors.Is(err, fs.ErrNotExist) {
+		if events == nil {
+			if events, err = run.OpenEvents(f.Metrics(), want); errors.Is(err, fs.ErrNotExist) {
 				return nil
 			} else if err != nil {
 				return fmt.Errorf("read metrics: %w", err)
 			}
 		}
 		for ctx.Err() == nil {
-			line, err := s.peek(false)
+			e, ok, err := events.Next()
 			if err != nil {
 				return fmt.Errorf("read metrics: %w", err)
 			}
-			if line == nil {
+			if !ok {
 				return nil
 			}
-			s.next = nil
-			var e spec.Event
-			if json.Unmarshal([]byte(line.Text), &e) != nil || e.Number <= n {
-				continue // a line that was torn by a crash, or is known
-			}
-			n = e.Number
+			want.After = e.Number
 			if err := give(e); err != nil {
 				return err
 			}

@@ -25,7 +25,9 @@ const titles: Record<string, string> = {
   cpu: "CPU, processors", memory_bytes: "Memory", received_per_second: "Network received", sent_per_second: "Network sent",
   read_per_second: "Disk read", written_per_second: "Disk written", processes: "Processes", loss: "Loss", accuracy: "Accuracy",
   "evaluation.loss": "Loss of evaluations", norm: "Norm of the gradient", records: "Records of an update", workers: "Workers",
-  samples_per_second: "Samples per second",
+  samples_per_second: "Samples per second", compute_share: "Time that computes", communication_share: "Time of parameters and gradients",
+  data_share: "Time that waits for records", "gpu.utilization_percent": "GPUs, mean utilisation in %", "gpu.memory_used_bytes": "GPUs, memory",
+  "gpu.power_watts": "GPUs, power in W", "gpu.temperature_celsius": "GPUs, hottest in °C",
 };
 
 // title returns the name of a metric for people; names that a program made up stay.

@@ -4,13 +4,15 @@ import { read, Stream } from "./connection";
 import { control, fill, onSmooth, soon } from "./controls";
 import { type Curve, Curves, type History, smooth } from "./curves";
 import { find, type LiveRun, showRole, showRun } from "./live";
+import { ledger } from "./ledger";
 import { log } from "./logs";
 import { title } from "./numbers";
 
 interface Event { time: string; type: string; step: number; message: string }
 
 const first = ["accuracy", "loss", "evaluation.loss", "samples_per_second", "norm"];
-const usage = ["cpu", "memory_bytes", "received_per_second", "sent_per_second"];
+const usage = ["cpu", "memory_bytes", "received_per_second", "sent_per_second", "compute_share", "communication_share", "data_share",
+  "gpu.utilization_percent", "gpu.memory_used_bytes", "gpu.power_watts", "gpu.temperature_celsius"];
 const mostCharts = 40;
 
 function rank(name: string): number { const at = first.indexOf(name); return at < 0 ? first.length : at; }
@@ -125,6 +127,7 @@ export function run(): void {
     other: () => location.reload(),
   });
   log(query);
+  ledger(query, root.dataset.isLive === "true");
 }
 
 // membersOf returns the number of workers over the run, up to its newest step; nothing

@@ -80,7 +80,7 @@ export function worker(): void {
   const weight = onSmooth(draw);
   metric.addEventListener("change", () => { for (const c of charts.values()) c.remove(); charts.clear(); draw(); });
   const redraw = soon(250, draw);
-  new Stream("/live/run?" + query, {
+  new Stream(`/live/run?${query}&role=${encodeURIComponent(role)}`, {
     open: () => void read<History>(`/data/series?${query}&role=${encodeURIComponent(role)}`).then((h) => { curves.set(h.curves); draw(); }).catch(() => undefined),
     status: (s: LiveRun) => { for (const r of s.roles ?? []) if (r.name === role) showRole(root, r); },
     points: (fresh: Curve[]) => { curves.add(fresh.filter((c) => c.role === role)); redraw(); },

@@ -1,0 +1,34 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+var _ launch.Bookkeeper = (*Launcher)(nil)
+
+// Ledger asks the run's coordinator. Without one the checkpoints are out of reach.
+func (l *Launcher) Ledger(ctx context.Context, id string) (spec.Ledger, error) {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return spec.Ledger{}, err
+	}
+	f := newFollowed(ctx, c, id, false)
+	defer f.end()
+	s, err := f.look(ctx)
+	if err != nil {
+		return spec.Ledger{}, err
+	}
+	asked, err := c.session(ctx, id, s.pods)
+	if errors.Is(err, errNoCoordinator) {
+		return spec.Ledger{}, launch.ErrNoLedger
+	}
+	if err != nil {
+		return spec.Ledger{}, err
+	}
+	defer asked.Close()
+	return asked.Ledger(ctx)
+}
