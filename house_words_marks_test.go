@@ -96,7 +96,7 @@ func TestFenceWordsForUsers(t *testing.T) {
 	}{
 		{"What is declared is read.", false, true},
 		{"What is declared is read.", true, false}, // too short to be checked
-		{"What a plan reads", false, false}, // a heading
+		{"What a plan reads", false, false},        // a heading
 		{"What is declared is read by stoke.", true, false},
 		{"What is declared is read by stoke.", false, true},
 		{"Default: the provider's.", false, true},

@@ -100,8 +100,9 @@ func imageArguments() map[string]schema.Attribute {
 		"gpu": schema.BoolAttribute{Optional: true, Description: "Whether workers with GPUs run in the image: " +
 			"stoke-trainer-gpu is then at " + image.GPUTrainerPath + ", and `base` needs glibc and libstdc++. Default: false."},
 		"gpu_trainer": text("With `gpu`: path of a stoke-trainer-gpu for `platform`. Default: gpu_trainer of the provider block."),
-		"stoke_gpu": text("Path of a stoke-gpu for `platform`, which reads the health of GPUs. Its path in the image is " + image.StokeGPUPath +
-			"; pods of programs copy it from there. Default: with `gpu`, the one next to stoke-trainer-gpu if it is for `platform`; else none."),
+		"stoke_gpu": text("Path of a stoke-gpu for `platform`, which reads the health of GPUs. Its path in the image is " +
+			image.StokeGPUPath + "; pods of programs copy it from there. Default: with `gpu`, the one next to " +
+			"stoke-trainer-gpu if it is for `platform`; else none."),
 		"gpu_files": text("With `gpu`: folder of XLA's plugin, CUDA's libraries, ptxas and libdevice.10.bc, " +
 			"which becomes " + image.GPUFolder + ". Default: none; the base or `wheels` have them."),
 		"files":             textMap("Path in the image, and the file or folder of this machine to copy there. Files belong to root and every user can read them; of their modes only whether they can be executed counts. Links may not lead out of their folder."),

@@ -58,7 +58,8 @@ func (r experimentRun) addLeases(ctx context.Context, out *providers.RunLedger) 
 	}
 	byWorker := make(map[int]*providers.RunLeases)
 	errEnough := errors.New("enough updates")
-	err = r.trainingRun.Metrics(ctx, r.id, run.EventFilter{Since: end.Add(-leaseTime), Usage: run.WithoutUsage}, false, func(e spec.Event) error {
+	want := run.EventFilter{Since: end.Add(-leaseTime), Usage: run.WithoutUsage}
+	err = r.trainingRun.Metrics(ctx, r.id, want, false, func(e spec.Event) error {
 		if len(e.Taken) == 0 {
 			return nil
 		}

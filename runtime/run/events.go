@@ -50,8 +50,8 @@ func (f UsageFilter) accepts(isUsage bool) bool {
 	return f == WithUsage || isUsage == (f == OnlyUsage)
 }
 
-// Events reads metrics.jsonl, to which a coordinator may add lines meanwhile. It begins
-// at the first event that is wanted, and decodes no line that is not.
+// Events reads metrics.jsonl. A coordinator may add lines at the same time. The reader
+// begins at the first wanted event and decodes only wanted lines.
 type Events struct {
 	file   *os.File
 	reader *bufio.Reader

@@ -66,8 +66,8 @@ func (s server) tellGPU(text string) {
 // refuseGPUs answers a worker whose GPUs are unfit. Another process of its index may
 // find other ones; after some tries it is given up. The error ends a run that has too
 // few workers then.
-func (s *Session) refuseGPUs(index int, why string) (wire.Leave, error) {
-	server{s}.tellGPU(fmt.Sprintf("worker-%d is not started: %s", index, why))
+func (s server) refuseGPUs(index int, why string) (wire.Leave, error) {
+	s.tellGPU(fmt.Sprintf("worker-%d is not started: %s", index, why))
 	if s.gpus.refused == nil {
 		s.gpus.refused = make(map[int]int)
 	}

@@ -73,7 +73,7 @@ func TestUnfitGPUsAreRefused(t *testing.T) {
 	c.Spec.Worker.Replicas, c.Spec.Worker.MinReplicas = 2, 1
 	for worker, last := range []spec.End{spec.EndGivenUp, 0} {
 		for i := range mostRefusals {
-			how, err := c.refuseGPUs(worker, "GPU 0 is lost")
+			how, err := server{c.Session}.refuseGPUs(worker, "GPU 0 is lost")
 			switch {
 			case i < mostRefusals-1:
 				if how.End != spec.EndError || err != nil {

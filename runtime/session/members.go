@@ -390,7 +390,7 @@ func (s *Session) unable(e broken) error {
 	var how wire.Leave
 	var err error
 	if e.Fault == spec.FaultGPU {
-		how, err = s.refuseGPUs(e.hello.Index, e.Error)
+		how, err = server{s}.refuseGPUs(e.hello.Index, e.Error)
 	} else {
 		how, err = s.work.Unable(Inability{e.hello, e.Failure, s.CountWorkers()})
 	}

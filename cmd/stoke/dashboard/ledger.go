@@ -57,7 +57,8 @@ func ledgerOf(is providers.RunLedger, records float64, isLive bool) ledgerView {
 	v := ledgerView{Epochs: [][]string{}, Leases: [][]string{}}
 	committed := is.Committed()
 	v.Exact = !isLive && float64(committed) == records
-	v.Message = fmt.Sprintf("At step %s: %s records of %s committed, each once in each epoch. ", integer(is.Step), integer(committed), integer(is.Records))
+	v.Message = fmt.Sprintf("At step %s: %s records of %s committed, each once in each epoch. ",
+		integer(is.Step), integer(committed), integer(is.Records))
 	switch {
 	case v.Exact:
 		v.Message += "The status has the same number."
