@@ -53,6 +53,7 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 			}
 		}
 	}
+	d.chooseStrategy(m)
 	if d.spec.Strategy == spec.StrategyAllReduce && m.ParameterServer.IsNull() {
 		d.spec.ParameterServer.Replicas = 0
 	}
@@ -81,6 +82,20 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 		diags.Append(d.program(m)...)
 	}
 	return d, diags
+}
+
+// chooseStrategy sets a strategy that is left out: where workers have GPUs, they hold the
+// parameters themselves, and the updates of a single one stay on its GPU.
+func (d *draft) chooseStrategy(m *experimentModel) {
+	if m.hasProgram() || !m.Strategy.IsNull() || !m.ParameterServer.IsNull() || d.spec.Asynchronous {
+		return
+	}
+	if d.spec.Worker.GPUs > 0 {
+		d.spec.Strategy = spec.StrategyAllReduce
+	}
+	if d.unknown["worker.gpus"] || d.unknown["asynchronous"] {
+		d.unknown["strategy"], d.unknown["parameter_server.replicas"] = true, true
+	}
 }
 
 // chooseRate sets a learning rate that is left out: it follows from the optimizer.

@@ -94,6 +94,40 @@ func TestTrainerOfGPUs(t *testing.T) {
 	oneError(t, b.plan(th, more).Diagnostics, "This machine has fewer GPUs")
 }
 
+// Workers with GPUs hold the parameters themselves, unless the configuration says otherwise.
+func TestStrategyOfGPUs(t *testing.T) {
+	b := newBench(t)
+	b.installGPU(b.dir, behaviour{Engines: []string{"xla"}, GPUs: cards(2)})
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	one := cty.NumberIntVal(1)
+	for name, test := range map[string]struct {
+		change values
+		want   string // "": it is not known
+	}{
+		"no GPU":       {values{}, spec.StrategyParameterServer},
+		"one GPU":      {values{"worker.gpus": one}, spec.StrategyAllReduce},
+		"two workers":  {values{"worker.gpus": one, "worker.replicas": cty.NumberIntVal(2)}, spec.StrategyAllReduce},
+		"asynchronous": {values{"worker.gpus": one, "synchronous": cty.False}, spec.StrategyParameterServer},
+		"servers":      {values{"worker.gpus": one, "parameter_server": cty.ObjectVal(values{"replicas": one})}, spec.StrategyParameterServer},
+		"given":        {values{"worker.gpus": one, "strategy": cty.StringVal(spec.StrategyParameterServer)}, spec.StrategyParameterServer},
+		"not known":    {values{"worker.gpus": cty.UnknownVal(cty.Number)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, given := test.change["parameter_server"]; !given {
+				test.change["parameter_server"] = cty.NullVal(cty.DynamicPseudoType)
+			}
+			p := b.plan(b.new(experiment), b.experiment(data, test.change))
+			noErrors(t, p.Diagnostics)
+			strategy := p.Planned.GetAttr("strategy")
+			if want := cty.StringVal(test.want); test.want == "" && strategy.IsKnown() || test.want != "" && !strategy.RawEquals(want) {
+				t.Errorf("planned %#v", strategy)
+			}
+		})
+	}
+	config := b.experiment(data, values{"worker.gpus": one, "parameter_server": cty.NullVal(cty.DynamicPseudoType)})
+	b.unchanged(b.make(experiment, "op-gpu", config), config)
+}
+
 // A finished run that changes nothing asks nothing of GPUs.
 func TestFinishedRunNeedsNoGPU(t *testing.T) {
 	b := newBench(t)
