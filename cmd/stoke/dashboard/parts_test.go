@@ -1,0 +1,84 @@
+package dashboard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// TestScreensReadOnlyTheirPart holds how much of histories each screen reads: lists none,
+// and no screen the JSON of events.
+func TestScreensReadOnlyTheirPart(t *testing.T) {
+	f := someRuns()
+	s := open(t, f)
+	asked := func(r *fakeRun) (all []providers.RunMetrics) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		all, r.asked = r.asked, nil
+		for i := range all {
+			if !all[i].Brief {
+				t.Errorf("request %d asks for JSON", i)
+			}
+		}
+		return all
+	}
+	for _, path := range []string{"/runs", "/workers", "/cluster", "/new", of("/compare", f.runs[0]), of("/worker?role=worker-0", f.runs[0])} {
+		s.get(path)
+		for _, r := range f.runs {
+			if all := asked(r); len(all) != 0 {
+				t.Errorf("%s reads the history of %s: %+v", path, r.address, all)
+			}
+		}
+	}
+	ended := f.runs[0]
+	for range 3 {
+		s.get(of("/run", ended))
+		s.get(of("/data/series", ended))
+		s.get(of("/data/series?of=roles", ended))
+		s.get(of("/data/series?role=worker-0", ended))
+	}
+	all := asked(ended)
+	slices.SortFunc(all, func(a, b providers.RunMetrics) int {
+		return strings.Compare(fmt.Sprint(a.Usage, a.Role), fmt.Sprint(b.Usage, b.Role))
+	})
+	if len(all) != 3 || all[0].Usage != providers.WithoutUsage || all[1].Role != "" || all[2].Role != "worker-0" || all[2].Usage != providers.OnlyUsage {
+		t.Errorf("a run is read with %+v", all)
+	}
+	s.get("/data/workers")
+	live := f.runs[2]
+	if all := asked(live); len(all) == 0 || all[0].Usage != providers.OnlyUsage || time.Since(all[0].Since) > 2*cardTime {
+		t.Errorf("cards read %+v", all)
+	}
+	if all := asked(ended); len(all) != 0 {
+		t.Errorf("cards read an ended run: %+v", all)
+	}
+}
+
+// TestHistoriesAreBounded adds ten times the events, and finds as many points.
+func TestHistoriesAreBounded(t *testing.T) {
+	points := func(steps int) (n int) {
+		r := newRun("long", 3, 0.1)
+		r.train(0, steps)
+		feeds := newFeeds()
+		defer feeds.close()
+		for _, p := range []part{ofRun, ofRoles, ofCards, {usage: true, role: "worker-1"}} {
+			one, release := feeds.open(row{Entry: Entry{Address: "x"}, run: r}, p)
+			if err := one.wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range one.set.All() {
+				n += len(c.Points)
+			}
+			n += len(one.events)
+			release()
+		}
+		return n
+	}
+	if few, many := points(4000), points(40_000); many > 2*few {
+		t.Errorf("%d points of 4,000 steps, %d of 40,000", few, many)
+	}
+}
