@@ -134,6 +134,7 @@ type shownRuns struct {
 	mayWrite bool
 	only     []string       // addresses; none: all
 	machine  *machineFolder // nil: the runs of the state
+	planning sync.Mutex     // held by the one plan of a draft
 
 	mu      sync.Mutex // held for moments: opening a run takes as long as its cluster
 	now     *runs

@@ -412,7 +412,11 @@ func TestForm(t *testing.T) {
 		return html.UnescapeString(string(body))
 	}
 	values := url.Values{"label": {"digits"}, "kind": {"model"}, "model": {`mlp"${file("/etc/passwd")}`}, "dataset": {"train_dataset.digits.uri"}, "learning_rate": {"0.05"},
-		"replicas": {"2"}, "do": {"save"}}
+		"replicas": {"2"}, "do": {"plan"}}
+	if page := post(values); !strings.Contains(page, "Plan: 1 to add of resource") || len(f.saved) != 0 {
+		t.Errorf("no plan, or files %v: %s", f.saved, page)
+	}
+	values.Set("do", "save")
 	post(values)
 	want := `resource "train_experiment" "digits" {
   model   = "mlp\"$${file(\"/etc/passwd\")}"
