@@ -70,8 +70,8 @@ type Run interface {
 	Metrics(ctx context.Context, o RunMetrics, event func(RunEvent) error) error
 }
 
-// RunMetrics says which events are wanted; the zero value is all. A run may hold many
-// more than a caller shows: it gives, and where it can reads, only those.
+// RunMetrics selects events; the zero value selects all. A run with millions of them
+// returns, and if possible reads, only the selected events.
 type RunMetrics struct {
 	Follow bool
 	After  int64     // number of the last event that the caller has
@@ -81,7 +81,7 @@ type RunMetrics struct {
 	Brief  bool   // leaves JSON out
 }
 
-// RunUsageEvents says whether samples of usage are wanted.
+// RunUsageEvents selects samples of usage, other events, or both.
 type RunUsageEvents int
 
 // The values of RunUsageEvents.

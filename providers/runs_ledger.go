@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrNoLedger says that no ledger of a run can be read now, or that it has none.
+// ErrNoLedger is the error for a run without a ledger that can be read now.
 var ErrNoLedger = errors.New("no ledger of the run can be read now")
 
 // RunAccountant is a Run with a ledger of the records that it has committed.
@@ -15,14 +15,15 @@ type RunAccountant interface {
 	Ledger(ctx context.Context) (RunLedger, error)
 }
 
-// RunLedger says which records of the training set a run has committed: all of the first
-// Whole epochs, and parts of those behind them.
+// RunLedger has the committed records of a run: all records of the first Whole epochs,
+// and parts of the next epochs.
 type RunLedger struct {
 	Records int64 // in the training set
 	Step    int64 // that the ledger is of
 	Whole   int
 	Parts   []RunEpoch
-	// Leases are those of the newest updates, by worker: of Updates ones from First on.
+	// Leases of the newest updates, by worker. First is the step of the first of Updates
+	// updates.
 	Leases         []RunLeases
 	First, Updates int64
 }

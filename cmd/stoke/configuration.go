@@ -51,7 +51,12 @@ func noConfiguration(diags hcl.Diagnostics) bool {
 // read loads the files. A module that is written for another version may
 // have all sorts of mistakes in this one, which would say nothing.
 func (s *session) read() (*modules.Module, hcl.Diagnostics) {
-	root, files, diags := modules.Load(modules.OnDiskWith(s.dataDir()), cmp.Or(s.configDir, "."))
+	dir := cmp.Or(s.configDir, ".")
+	source := modules.Source(modules.OnDiskWith(s.dataDir()))
+	if s.draft != "" {
+		source = drafted{source, dir, s.draft}
+	}
+	root, files, diags := modules.Load(source, dir)
 	s.files = files
 	if unsupported := versionDiagnostics(root); unsupported.HasErrors() {
 		return root, unsupported

@@ -40,8 +40,8 @@ configuration, and several runs on one chart. It opens the browser with a link
 that works once; the pages are for that browser only. It shows all runs of the
 state, or those at the addresses, and changes none of them. Runs of clusters are
 read as stoke status reads them. With -machine it shows the runs of this machine
-in a folder, whatever state they belong to: the default of runs_dir, or the one
-that is given in place of addresses.`,
+in a folder, whatever state they belong to. The folder is given in place of
+addresses; its default is the default of runs_dir.`,
 	}
 	cmd.Flags().Uint16Var(&port, "port", 0, "Listen on this `PORT` of 127.0.0.1. Default: any free port.")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "Print the link only.")
@@ -134,6 +134,7 @@ type shownRuns struct {
 	mayWrite bool
 	only     []string       // addresses; none: all
 	machine  *machineFolder // nil: the runs of the state
+	planning sync.Mutex     // held by the one plan of a draft
 
 	mu      sync.Mutex // held for moments: opening a run takes as long as its cluster
 	now     *runs

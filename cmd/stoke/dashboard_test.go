@@ -123,3 +123,26 @@ func TestLinkIsInNoCommandLine(t *testing.T) {
 		t.Errorf("the file is left: %v", err)
 	}
 }
+
+// The plan of a draft is the plan of the folder with the draft, and leaves no file.
+func TestDashboardPlansDrafts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("resource \"terraform_data\" \"here\" {\n  input = \"one\"\n}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(stage{in: os.Stdin, out: os.Stdout, err: os.Stderr, built: catalogue()})
+	s.configDir, s.cli, s.signals = dir, new(cliConfig), &signals{stopping: make(chan struct{})}
+	w := &shownRuns{s: s, flags: &lookFlags{path: filepath.Join(dir, "terraform.tfstate")}}
+	text, err := w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.here.input\n}\n")
+	if err != nil || !strings.Contains(text, "terraform_data.draft") || !strings.Contains(text, "2 to add") {
+		t.Errorf("%v: %s", err, text)
+	}
+	text, err = w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n")
+	if err != nil || !strings.Contains(text, "new_run.tf line 2") {
+		t.Errorf("%v: %s", err, text)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("the folder has %v, %v", files, err)
+	}
+}

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/canvas"
 	"github.com/stokehq/stoke/plan/series"
 	"github.com/stokehq/stoke/providers"
@@ -184,11 +183,11 @@ func (c *comparison) read(ctx context.Context, args []string) error {
 			_ = readers.Wait()
 			return err
 		}
-		a, err := address.ParseInstance(arg)
+		at, err := parseRun(arg)
 		if err != nil {
 			return err
 		}
-		one := &compared{name: a.String(), config: c.configurationOf(a), set: series.NewSet(comparePoints)}
+		one := &compared{name: at.name, config: c.configurationAt(at), set: series.NewSet(comparePoints)}
 		c.all = append(c.all, one)
 		readers.Go(func() error { return c.readOne(ctx, one, run) })
 	}

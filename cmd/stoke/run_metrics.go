@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/archive"
 	"github.com/stokehq/stoke/providers"
 )
@@ -93,7 +92,7 @@ object, the status, and the logs of every role.
 
 // saveRun writes a run as a zip file.
 func (r *runs) saveRun(ctx context.Context, name string, run providers.Run, o *metricsFlags) error {
-	a, err := address.ParseInstance(name)
+	at, err := parseRun(name)
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (r *runs) saveRun(ctx context.Context, name string, run providers.Run, o *m
 		return err
 	}
 	err = archive.Create(ctx, path, o.force, archive.Content{
-		Name: a.String(), Run: run, Configuration: r.configurationOf(a), Clean: r.secrets.Redact,
+		Name: at.name, Run: run, Configuration: r.configurationAt(at), Clean: r.secrets.Redact,
 	})
 	if errors.Is(err, os.ErrExist) {
 		r.s.complain(problem("The file exists already", "%s was left as it is. Name another file, or replace it with -force.", o.zip))

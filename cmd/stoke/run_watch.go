@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/cmd/stoke/watch"
-	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/canvas"
 	"github.com/stokehq/stoke/providers"
 )
@@ -68,19 +67,19 @@ func (r *runs) sources(ctx context.Context, args []string) (sources []watch.Sour
 		if err != nil {
 			return nil, err
 		}
-		a, err := address.ParseInstance(arg)
+		at, err := parseRun(arg)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(sources, func(s watch.Source) bool { return s.Name == a.String() }) {
+		if slices.ContainsFunc(sources, func(s watch.Source) bool { return s.Name == at.name }) {
 			continue
 		}
-		sources = append(sources, watch.Source{Name: a.String(), Open: func(ctx context.Context) (providers.Run, error) {
+		sources = append(sources, watch.Source{Name: at.name, Open: func(ctx context.Context) (providers.Run, error) {
 			if run := first; run != nil {
 				first = nil
 				return run, nil
 			}
-			return r.findRun(ctx, a)
+			return r.findNamed(ctx, at)
 		}})
 	}
 	return sources, nil
@@ -89,11 +88,11 @@ func (r *runs) sources(ctx context.Context, args []string) (sources []watch.Sour
 // sayEnds prints the status of the runs as it was seen last.
 func (r *runs) sayEnds(args []string, last map[string]providers.RunStatus) error {
 	for i, arg := range args {
-		a, err := address.ParseInstance(arg)
+		at, err := parseRun(arg)
 		if err != nil {
 			return err
 		}
-		is, ok := last[a.String()]
+		is, ok := last[at.name]
 		if !ok || slices.Contains(args[:i], arg) {
 			continue
 		}
@@ -101,7 +100,7 @@ func (r *runs) sayEnds(args []string, last map[string]providers.RunStatus) error
 			is.Roles = nil
 		}
 		width := r.s.stdout().Width
-		for line := range strings.Lines(statusText(a.String(), is, time.Now(), width)) {
+		for line := range strings.Lines(statusText(at.name, is, time.Now(), width)) {
 			if line = strings.TrimSuffix(line, "\n"); width > 0 {
 				line = canvas.CutText(line, width)
 			}

@@ -184,8 +184,62 @@ func (r *runs) findRun(ctx context.Context, a address.Instance) (providers.Run, 
 	return nil, providers.ErrNoRun
 }
 
+// namedRun is a run that a person named: by its address in the state, or by its id on this
+// machine.
+type namedRun struct {
+	name    string
+	address address.Instance // the zero value: it is named by its id
+	isByID  bool
+}
+
+// parseRun returns the run that a text names. The id of a run is not an address.
+func parseRun(text string) (namedRun, error) {
+	if strings.HasPrefix(text, "run-") && !strings.ContainsAny(text, ".[") {
+		return namedRun{name: text, isByID: true}, nil
+	}
+	a, err := address.ParseInstance(text)
+	if err != nil {
+		return namedRun{}, err
+	}
+	return namedRun{name: a.String(), address: a}, nil
+}
+
+// findNamed finds a run, or returns providers.ErrNoRun.
+func (r *runs) findNamed(ctx context.Context, p namedRun) (providers.Run, error) {
+	if !p.isByID {
+		return r.findRun(ctx, p.address)
+	}
+	all, err := r.ofMachine("")
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if one.name == p.name {
+			return one.open(ctx)
+		}
+	}
+	return nil, providers.ErrNoRun
+}
+
+// configurationAt returns the arguments of a run as texts; a run that is named by its
+// id has none.
+func (r *runs) configurationAt(p namedRun) map[string]string {
+	if p.isByID {
+		return nil
+	}
+	return r.configurationOf(p.address)
+}
+
 // run finds the run at an address, or complains.
 func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
+	if p, err := parseRun(text); err == nil && p.isByID {
+		run, err := r.findNamed(ctx, p)
+		if errors.Is(err, providers.ErrNoRun) {
+			r.s.complain(problem("No such run", "This machine has no run %q in the default folder of runs. \"stoke runs -machine\" lists them.", text))
+			return nil, failed
+		}
+		return run, err
+	}
 	a, err := address.ParseInstance(text)
 	if err != nil {
 		r.s.complain(problem("Invalid address", "%q is not the address of an object: %s.", text, err))

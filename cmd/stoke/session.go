@@ -24,6 +24,7 @@ type session struct {
 	signals *signals
 	files   *modules.Files // what diagnostics quote
 
+	draft     string     // configuration of one more file in the folder; "": none
 	configDir string     // -config; "": the working directory
 	cli       *cliConfig // nil before it was read
 

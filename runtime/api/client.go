@@ -24,10 +24,13 @@ const maxAnswer = 16 << 20
 const (
 	PathStatus  = "/v1/status"  // GET: Status
 	PathMetrics = "/v1/metrics" // GET ?after=N&wait=SECONDS: Events after number N, one per line; waits for the first
-	PathLedger  = "/v1/ledger"  // GET: Ledger
-	PathLive    = "/v1/live"    // POST LiveChange
-	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
-	PathUsage   = "/v1/usage"   // POST UsageReport, of a worker or server about itself
+	// PathPrometheus, GET: the status for Prometheus, in its text format 0.0.4.
+	PathPrometheus = "/metrics"
+
+	PathLedger = "/v1/ledger" // GET: Ledger
+	PathLive   = "/v1/live"   // POST LiveChange
+	PathStop   = "/v1/stop"   // POST: ends the run as stopped, after a checkpoint
+	PathUsage  = "/v1/usage"  // POST UsageReport, of a worker or server about itself
 	// PathCode, GET: the snapshot of a program's code as a tar stream, by its hash.
 	PathCode = "/v1/code/{hash}"
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// EventFilter says which events of a run are wanted, and how much of each. The zero
-// value is all of all events.
+// EventFilter selects events of a run, and parts of each. The zero value selects all of
+// all events.
 type EventFilter struct {
 	After int64     // number of the last event that the caller has
 	Since time.Time // leaves out older events; zero: none
@@ -22,7 +22,7 @@ type EventFilter struct {
 	Brief bool   // leaves out the contributions of updates: most of a file is about them
 }
 
-// UsageFilter says whether samples of usage are wanted.
+// UsageFilter selects samples of usage, other events, or both.
 type UsageFilter int
 
 // The values of UsageFilter.
@@ -50,13 +50,13 @@ func (f UsageFilter) accepts(isUsage bool) bool {
 	return f == WithUsage || isUsage == (f == OnlyUsage)
 }
 
-// Events reads metrics.jsonl. A coordinator may add lines at the same time. The reader
-// begins at the first wanted event and decodes only wanted lines.
+// Events reads metrics.jsonl while a coordinator adds lines. It begins at the first
+// wanted event, and decodes the lines of wanted events only.
 type Events struct {
 	file   *os.File
 	reader *bufio.Reader
 	want   EventFilter
-	part   []byte // of a line without its end, or one that is longer than the buffer
+	part   []byte // the beginning of a line: its end is not written yet, or not read
 	isLong bool   // the line is too long for an event: the rest of it is left out
 	read   int64
 }
@@ -104,8 +104,8 @@ func (e *Events) BytesRead() int64 { return e.read }
 // Close closes the file.
 func (e *Events) Close() error { return e.file.Close() }
 
-// IsReplaced reports whether another file is at the path by now: a coordinator writes
-// its events to a new file when it starts, and when it merges older ones. A path
+// IsReplaced reports whether the path has another file now: a coordinator writes its
+// events to a new file when it starts, and when it merges older events. A path
 // without a file has not been replaced: the open file has the events.
 func (e *Events) IsReplaced(path string) bool {
 	found, err := os.Stat(path)
@@ -116,7 +116,7 @@ func (e *Events) IsReplaced(path string) bool {
 	return err == nil && !os.SameFile(own, found)
 }
 
-// start returns the offset of a line from which on all wanted events are. Numbers and
+// start returns the offset of a line: all wanted events follow it. Numbers and
 // times of events rise, so that a binary search finds it.
 func (e *Events) start() (int64, error) {
 	if e.want.After <= 0 && e.want.Since.IsZero() {
@@ -177,8 +177,8 @@ func readStart(r *bufio.Reader) (start []byte, size int64, err error) {
 	}
 }
 
-// Next returns the next wanted event; ok is false where the file has none yet. Lines that
-// are no events are left out: a crash may leave some.
+// Next returns the next wanted event; ok is false where the file has none yet. It skips
+// lines without a valid event: a crash may leave such lines.
 func (e *Events) Next() (event spec.Event, ok bool, err error) {
 	for {
 		line, err := e.line()
@@ -213,8 +213,8 @@ func (e *Events) isWanted(h head, line []byte) bool {
 	return err != nil || bytes.Contains(line, append([]byte(`"role":`), role...))
 }
 
-// line returns the next whole line, valid until the next call; nil where there is none
-// yet.
+// line returns the next whole line, valid until the next call; nil at the present end of
+// the file.
 func (e *Events) line() ([]byte, error) {
 	for {
 		data, err := e.reader.ReadSlice('\n')

@@ -107,7 +107,7 @@ func (f Folder) Create(s spec.Spec) error {
 	return f.WriteSpec(s) // last: a folder with a spec is whole
 }
 
-// WriteSpec replaces the spec, for changes that are no new run, and records the change.
+// WriteSpec replaces the spec of the same run, and records the change.
 func (f Folder) WriteSpec(s spec.Spec) error {
 	if old, err := f.ReadSpec(); err == nil {
 		changes := spec.Compare(old, s)
@@ -126,8 +126,8 @@ func (f Folder) WriteSpec(s spec.Spec) error {
 
 func (f Folder) change() string { return filepath.Join(string(f), "change.json") }
 
-// ReadChange reads the newest change of the spec; nil where there was none, or where an
-// earlier version did not record it.
+// ReadChange reads the newest change of the spec; nil without a change, or where an earlier
+// version did not record it.
 func (f Folder) ReadChange() *spec.LastChange {
 	var c spec.LastChange
 	if ReadJSON(f.change(), &c) != nil {

@@ -27,6 +27,7 @@ func (s server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, r *http.Request) { Answer(w, s.status.Load()) })
 	mux.HandleFunc("GET "+api.PathMetrics, s.getMetrics)
+	mux.HandleFunc("GET "+api.PathPrometheus, s.getPrometheus)
 	mux.HandleFunc("POST "+api.PathCollected, s.postCollected)
 	mux.HandleFunc("POST "+api.PathLive, s.postLive)
 	mux.HandleFunc("POST "+api.PathUsage, s.postUsage)

@@ -16,7 +16,7 @@ import (
 // answer is a success, or a failure that says what was wrong; nothing is
 // changed without the token, and nothing by what is refused.
 func FuzzAPI(f *testing.F) {
-	for _, path := range []string{api.PathStatus, api.PathMetrics + "?after=1&wait=0", api.PathLedger, api.PathLive, api.PathUsage, api.PathStop, "/", "/v1/../v1/live"} {
+	for _, path := range []string{api.PathStatus, api.PathMetrics + "?after=1&wait=0", api.PathPrometheus, api.PathLedger, api.PathLive, api.PathUsage, api.PathStop, "/", "/v1/../v1/live"} {
 		for _, body := range []string{"", "{}", `{"workers":3}`, `{"workers":-1,"deadline":"2h"}`, `{"checkpoint_keep":1e9}`, `{"role":"worker","usage":{"cpu":1}}`, `[1]`, "\x00"} {
 			f.Add(true, http.MethodPost, path, body)
 		}

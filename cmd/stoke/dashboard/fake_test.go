@@ -36,7 +36,10 @@ func (f *fakeSource) Runs(context.Context) ([]Entry, error) {
 }
 
 func (f *fakeSource) Validate(context.Context, string) ([]string, error) { return f.problems, nil }
-func (f *fakeSource) MayWrite() bool                                     { return f.mayWrite }
+func (f *fakeSource) Plan(_ context.Context, hcl string) (string, error) {
+	return "Plan: 1 to add of " + hcl + "\x1b[31m<script>", nil
+}
+func (f *fakeSource) MayWrite() bool { return f.mayWrite }
 
 func (f *fakeSource) Save(_ context.Context, name, hcl string) (string, error) {
 	f.mu.Lock()

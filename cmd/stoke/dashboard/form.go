@@ -20,6 +20,7 @@ type draft struct {
 	Problems []string
 	Checked  bool
 	Saved    string
+	Plan     string // its text, where the person asked for it
 	MayWrite bool
 }
 
@@ -85,6 +86,13 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 			d.Problems = append(d.Problems, cleanText(p, longestText, true))
 		}
 		d.Checked = true
+	}
+	if r.PostForm.Get("do") == "plan" && len(d.Problems) == 0 {
+		text, err := s.source.Plan(r.Context(), d.HCL)
+		if err != nil {
+			d.Problems = append(d.Problems, cleanText(err.Error(), longestText, true))
+		}
+		d.Plan = cleanText(text, longestForm, true)
 	}
 	if r.PostForm.Get("do") == "save" && len(d.Problems) == 0 {
 		if !d.MayWrite {

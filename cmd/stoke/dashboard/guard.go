@@ -110,8 +110,8 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/runs", http.StatusSeeOther)
 		return
 	}
-	// A file led here. A browser sends the cookie only with requests of our own pages,
-	// and a redirection still is the file's.
+	// A file led here. A browser sends the cookie only with requests of our own pages: a
+	// redirection would count as a request of the file.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>stoke dashboard</title><meta http-equiv="refresh" content="0;url=/runs"></head>

@@ -17,7 +17,7 @@ type ledgerView struct {
 	Exact   bool       `json:"exact"` // the status has the same number of records
 	Epochs  [][]string `json:"epochs"`
 	Leases  [][]string `json:"leases"`
-	About   string     `json:"about"` // of which updates the leases are
+	About   string     `json:"about"` // the updates of the leases
 }
 
 // Bounds of a ledger on a page.
@@ -57,7 +57,7 @@ func ledgerOf(is providers.RunLedger, records float64, isLive bool) ledgerView {
 	v := ledgerView{Epochs: [][]string{}, Leases: [][]string{}}
 	committed := is.Committed()
 	v.Exact = !isLive && float64(committed) == records
-	v.Message = fmt.Sprintf("At step %s: %s records of %s committed, each once in each epoch. ",
+	v.Message = fmt.Sprintf("At step %s: %s records committed, each once in an epoch of %s. ",
 		integer(is.Step), integer(committed), integer(is.Records))
 	switch {
 	case v.Exact:

@@ -19,6 +19,9 @@ type Source interface {
 	// Validate checks a configuration that the form has written, and returns the
 	// problems as lines for people.
 	Validate(ctx context.Context, hcl string) ([]string, error)
+	// Plan returns the text of the plan of the folder with the configuration as one more
+	// file. It changes nothing.
+	Plan(ctx context.Context, hcl string) (text string, err error)
 	// Save writes the configuration to a new file of the folder and returns the
 	// file's path. Where the dashboard may not write, MayWrite is false.
 	Save(ctx context.Context, name, hcl string) (path string, err error)

@@ -223,7 +223,7 @@ func (f *feed) cleanStatus(is *providers.RunStatus) {
 }
 
 // readMetrics takes the events of the run, except usage, which the status has. After a
-// lost connection it goes on behind the last known event.
+// lost connection it continues after the last known event.
 func (f *feed) readMetrics(ctx context.Context, run providers.Run, got func()) error {
 	f.mu.Lock()
 	o := providers.RunMetrics{Follow: true, After: f.number, Usage: providers.WithoutUsage, Brief: true}

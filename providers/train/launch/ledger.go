@@ -8,12 +8,12 @@ import (
 
 // Bookkeeper is a Launcher whose runs have a ledger of committed records.
 type Bookkeeper interface {
-	// Ledger returns the records that the run has committed: as its coordinator knows
-	// them, or as the newest checkpoint has them; ErrNoLedger where neither can be asked.
+	// Ledger returns the committed records of the run, from its coordinator or its newest
+	// checkpoint; ErrNoLedger without both.
 	Ledger(ctx context.Context, id string) (spec.Ledger, error)
 }
 
-// ErrNoLedger says that no ledger of the run can be read now.
+// ErrNoLedger is the error for a run without a ledger that can be read now.
 var ErrNoLedger = ledgerError{}
 
 type ledgerError struct{}

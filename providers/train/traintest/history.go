@@ -12,7 +12,7 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// Size says how much a run has measured.
+// Size is the amount of events of a run.
 type Size struct {
 	Workers int
 	Updates int64 // each of one micro-batch of every worker
@@ -53,7 +53,7 @@ func newWriter(to io.Writer, s Size, end time.Time) *writer {
 
 func (w *writer) at(update int64) time.Time { return w.start.Add(time.Duration(update) * perUpdate) }
 
-// add writes an event at an update; it stands for so many events.
+// add writes an event at an update, in place of so many events.
 func (w *writer) add(update, count int64, e spec.Event) error {
 	w.number += count
 	e.Number, e.Time, e.Step, e.Epoch, e.Term = w.number, w.at(update), update, int(update/updatesEpoch), 1
@@ -180,8 +180,8 @@ func (w *writer) update(step int64) error {
 	return w.add(step, 1, spec.Event{Type: spec.EventUpdate, Records: records, Loss: spec.Number(lossAt(step)), Norm: 1.5, Taken: taken})
 }
 
-// WriteHistory writes the history of a run that ended, or stands, at a time, and returns
-// the number of the last event.
+// WriteHistory writes the history of a run up to a time, and returns the number of
+// the last event.
 func WriteHistory(path string, s Size, end time.Time) (int64, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// Runs says which runs Make makes.
+// Runs are numbers of runs for Make.
 type Runs struct {
 	Ended, Live int
 	Size        Size
