@@ -183,6 +183,9 @@ func TestChaosOfAllReduce(t *testing.T) {
 	r := relaunchBy(t, f, self)
 	r.start()
 	st := &storm{trial: r, cuts: cuts, random: rand.New(rand.NewPCG(3, uint64(events))), workers: 4, stopped: make(map[int]bool), kinds: make(map[string]int)}
+	if err := (*partition)(nil).write(cuts); err != nil {
+		t.Fatal(err)
+	}
 	var before []process
 	for range events {
 		st.settle()
@@ -197,6 +200,9 @@ func TestChaosOfAllReduce(t *testing.T) {
 		}
 		before = now
 		st.strike()
+	}
+	if err := os.Remove(cuts); err != nil {
+		t.Fatal(err)
 	}
 	end := r.wait()
 	if end.Phase != spec.Succeeded || end.Records != records(s) {

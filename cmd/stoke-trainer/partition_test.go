@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -21,6 +24,24 @@ const partitionFile = "STOKE_TRAINER_TEST_PARTITION"
 type partition struct {
 	One, Other int
 	Hole       bool // what they send is lost; else their connections end
+}
+
+// lingering is an engine whose steps take long as long as the file of partitions exists, so
+// that a run does not end before its events do.
+type lingering struct{ engine.Engine }
+
+func (e lingering) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
+	r, err := e.Engine.Build(m, o)
+	return lingeringReplica{r}, err
+}
+
+type lingeringReplica struct{ engine.Replica }
+
+func (r lingeringReplica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	if _, err := os.Stat(os.Getenv(partitionFile)); err == nil {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return r.Replica.Step(ctx, s, p)
 }
 
 // separates reports whether a partition is between two members.

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
 		if os.Getenv(partitionFile) != "" {
 			announced = throughProxy
+			newCPU = func() engine.Engine { return lingering{cpu.New()} }
 		} else {
 			newCPU = func() engine.Engine { return stalling{cpu.New()} }
 		}

@@ -47,9 +47,10 @@ func (d departures) last() bool {
 // It is called between two requests to the holders of the parameters, which all have the
 // present version.
 func (d departures) letGo(ctx context.Context) (saves bool) {
-	departing := false
+	departing, leaving := false, false
 	for _, m := range d.members {
 		departing = departing || m.departs && !m.Leaving()
+		leaving = leaving || m.Leaving() && d.serves(m.Member)
 	}
 	if !d.surplus && !departing {
 		return false
@@ -61,6 +62,9 @@ func (d departures) letGo(ctx context.Context) (saves bool) {
 	if d.surplus && !last {
 		d.surplus = false
 		d.session.DismissSurplus()
+	}
+	if departing && last && leaving { // without it, another group is formed
+		return false
 	}
 	if departing && last && d.version > 0 && d.save.cut != d.version {
 		d.checkpoint(ctx, false)
