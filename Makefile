@@ -130,6 +130,10 @@ bench-runtime: ## Measure whole runs of the trainer, beside an older one's where
 	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^BenchmarkRuntime$$' -benchtime 5x -timeout 60m -v ./cmd/stoke-trainer
 	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^BenchmarkKilledWorker$$' -benchtime 20x -timeout 60m -v ./cmd/stoke-trainer
 
+.PHONY: bench-chaos
+bench-chaos: ## Measure how long training by all-reduce stands still after the loss of a member.
+	$(GO) test -run '^$$' -bench '^BenchmarkLostMember$$' -benchtime 20x -timeout 60m -v ./cmd/stoke-trainer
+
 # One program for each package: go test would link it anew for every target.
 .PHONY: fuzz
 fuzz: ## Fuzz every parser and reader for a moment each (FUZZTIME=10s).

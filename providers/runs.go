@@ -32,6 +32,32 @@ type MachineRuns interface {
 	OnMachine(folder string) ([]MachineRun, error)
 }
 
+// RunBenchmarks is a Runs that measures what its runs exchange.
+type RunBenchmarks interface {
+	// Benchmark measures the all-reduce of a temporary run, which it removes, also where
+	// ctx has ended. An error of the callback ends it.
+	Benchmark(ctx context.Context, o RunBenchmark, each func(RunReduction) error) error
+}
+
+// RunBenchmark is a run that is measured.
+type RunBenchmark struct {
+	Workers int
+	// Cluster is an object with the connection to a cluster as its attribute cluster;
+	// nil: the run is on this machine.
+	Cluster          *RunObject
+	Namespace, Image string // in a cluster
+}
+
+// RunReduction is the time of an all-reduce of vectors of one length.
+type RunReduction struct {
+	Floats    int     `json:"floats"`
+	Bytes     int     `json:"bytes"`
+	Updates   int     `json:"updates"`         // that were measured
+	Seconds   float64 `json:"seconds"`         // median
+	Fastest   float64 `json:"fastest_seconds"` //
+	Bandwidth float64 `json:"bytes_per_second"`
+}
+
 // MachineRun is a run of this machine.
 type MachineRun struct {
 	ID     string

@@ -69,6 +69,7 @@ func benchCommand() *cobra.Command {
 	f.StringVar(&m.ComputeType, "compute-type", "", "`TYPE` of the arithmetic: f32, tf32 or bf16; default: the engine's")
 	f.StringVar(&m.Mode, "mode", modeResident, "`MODE`: resident, staged or lease")
 	f.Float64Var(&m.Seconds, "seconds", 1, "`SECONDS` of each of three windows")
+	cmd.AddCommand(benchReduceCommand())
 	return cmd
 }
 

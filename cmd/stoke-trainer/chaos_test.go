@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -50,6 +52,7 @@ type storm struct {
 	workers int          // wanted now
 	stopped map[int]bool // processes that were stopped, killed or dismissed at some time
 	kinds   map[string]int
+	cuts    string // file of the partition
 }
 
 // live returns the workers that work.
@@ -87,12 +90,12 @@ func (s *storm) strike() {
 	if len(all) > 1 {
 		victim = all[s.random.IntN(len(all))]
 	}
-	kind := []string{"kill", "kill", "stop", "scale", "coordinator"}[s.random.IntN(5)]
+	kind := []string{"kill", "kill", "stop", "scale", "coordinator", "cut", "hole"}[s.random.IntN(7)]
 	switch {
 	case kind == "coordinator":
 		kill(s.t, s.folder, "coordinator")
 	case kind == "scale":
-		n := 2 + s.random.IntN(5)
+		n := 1 + s.random.IntN(6)
 		for _, p := range all { // also where the answer is lost, the change may have come
 			if index, _ := strconv.Atoi(strings.TrimPrefix(p.role, "worker ")); index >= n {
 				s.stopped[p.pid] = true
@@ -115,8 +118,30 @@ func (s *storm) strike() {
 		}
 		time.Sleep(time.Duration(s.random.IntN(5000)) * time.Millisecond)
 		_ = syscall.Kill(victim.pid, syscall.SIGCONT) // it may have been replaced
+	default:
+		s.separate(victim, all, kind == "hole")
 	}
 	s.kinds[kind]++
+}
+
+// separate lets a worker and another one not reach each other for a while. Both stay as
+// they are.
+func (s *storm) separate(one process, all []process, hole bool) {
+	s.t.Helper()
+	others := slices.DeleteFunc(slices.Clone(all), func(p process) bool { return p == one })
+	other := others[s.random.IntN(len(others))]
+	p := &partition{Hole: hole}
+	for role, to := range map[string]*int{one.role: &p.One, other.role: &p.Other} {
+		*to, _ = strconv.Atoi(strings.TrimPrefix(role, "worker "))
+	}
+	if err := p.write(s.cuts); err != nil {
+		s.t.Fatal(err)
+	}
+	time.Sleep(time.Duration(s.random.IntN(6000)) * time.Millisecond)
+	p = nil
+	if err := p.write(s.cuts); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 20; 6 under the
@@ -148,9 +173,19 @@ func TestChaosOfAllReduce(t *testing.T) {
 		calm.dump()
 		t.Fatalf("undisturbed: %+v", st)
 	}
-	r := launch(t, s)
+	cuts := filepath.Join(t.TempDir(), "partition")
+	f := run.Folder(filepath.Join(t.TempDir(), "run"))
+	if err := f.Create(s); err != nil {
+		t.Fatal(err)
+	}
+	self := exec.Command(must(os.Executable()), "supervise", "--run", string(f))
+	self.Env = append(os.Environ(), asTrainer+"=1", partitionFile+"="+cuts, "STOKE_ACCOUNTS="+accounts(f))
+	r := relaunchBy(t, f, self)
 	r.start()
-	st := &storm{trial: r, random: rand.New(rand.NewPCG(3, uint64(events))), workers: 4, stopped: make(map[int]bool), kinds: make(map[string]int)}
+	st := &storm{trial: r, cuts: cuts, random: rand.New(rand.NewPCG(3, uint64(events))), workers: 4, stopped: make(map[int]bool), kinds: make(map[string]int)}
+	if err := (*partition)(nil).write(cuts); err != nil {
+		t.Fatal(err)
+	}
 	var before []process
 	for range events {
 		st.settle()
@@ -165,6 +200,9 @@ func TestChaosOfAllReduce(t *testing.T) {
 		}
 		before = now
 		st.strike()
+	}
+	if err := os.Remove(cuts); err != nil {
+		t.Fatal(err)
 	}
 	end := r.wait()
 	if end.Phase != spec.Succeeded || end.Records != records(s) {

@@ -214,6 +214,10 @@ func work(ctx context.Context, r *role) error {
 	return leave(how)
 }
 
+// announced returns the address of a member's port for the other members. Tests put a
+// proxy there.
+var announced = func(l net.Listener, _ int) string { return l.Addr().String() }
+
 // hold serves the parameters of a worker that is a member of an all-reduce, until end
 // is called.
 func (r *role) hold(ctx context.Context, o *worker.Options) (end func(), err error) {
@@ -240,7 +244,7 @@ func (r *role) hold(ctx context.Context, o *worker.Options) (end func(), err err
 		noted = applied
 	}
 	server := ps.New(r.index, r.known, place, noted, r.log)
-	o.Holder, o.Address = ps.Member{Server: server}, l.Addr().String()
+	o.Holder, o.Address = ps.Member{Server: server}, announced(l, r.index)
 	if _, port, err := net.SplitHostPort(o.Address); err == nil && r.address != "" {
 		o.Address = net.JoinHostPort(r.address, port)
 	}

@@ -36,7 +36,12 @@ var (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
-		newCPU = func() engine.Engine { return stalling{cpu.New()} }
+		if os.Getenv(partitionFile) != "" {
+			announced = throughProxy
+			newCPU = func() engine.Engine { return lingering{cpu.New()} }
+		} else {
+			newCPU = func() engine.Engine { return stalling{cpu.New()} }
+		}
 		pretendGPUs()
 		version = os.Getenv(trainerVersion) // the other roles reject another version than theirs
 		main()
@@ -243,10 +248,11 @@ type process struct {
 func roles(t *testing.T, f run.Folder) []process {
 	t.Helper()
 	var found []process
+	self := must(os.Executable()) // of a run with a test's own trainer
 	for _, dir := range must(filepath.Glob("/proc/[0-9]*")) {
 		data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		args := strings.Split(string(data), "\x00")
-		if err != nil || len(args) < 5 || args[0] != trainer || args[4] != f.Spec() {
+		if err != nil || len(args) < 5 || args[0] != trainer && args[0] != self || args[4] != f.Spec() {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(dir))

@@ -20,7 +20,10 @@ import (
 
 // commitTimes returns when a run's last updates were committed, as far as the end
 // of its history tells.
-func commitTimes(b *testing.B, f run.Folder) (times []time.Time) {
+func commitTimes(b *testing.B, f run.Folder) []time.Time { return eventTimes(b, f, spec.EventUpdate) }
+
+// eventTimes returns the times of the newest events of a type.
+func eventTimes(b *testing.B, f run.Folder, kind spec.EventType) (times []time.Time) {
 	b.Helper()
 	file, err := os.Open(f.Metrics())
 	if err != nil {
@@ -37,7 +40,7 @@ func commitTimes(b *testing.B, f run.Folder) (times []time.Time) {
 	}
 	for line := range bytes.Lines(data) {
 		var e spec.Event
-		if json.Unmarshal(line, &e) == nil && e.Type == spec.EventUpdate { // the first line may be a part
+		if json.Unmarshal(line, &e) == nil && e.Type == kind { // the first line may be a part
 			times = append(times, e.Time)
 		}
 	}
@@ -68,20 +71,54 @@ func workersOf(program string, f run.Folder) (pids []int) {
 	return pids
 }
 
-// BenchmarkKilledWorker kills one of two or three workers in each iteration, and prints
+// BenchmarkKilledWorker kills one of the workers in each iteration, and prints
 // how long training stood still then, beside the longest time in which an empty
 // loop of this process did.
 func BenchmarkKilledWorker(b *testing.B) {
-	b.Run("now", func(b *testing.B) { killWorkers(b, trainer) })
+	s := small()
+	s.Worker.Replicas = 3
+	b.Run("now", func(b *testing.B) { killWorkers(b, trainer, s, longestStall) })
 	if before := os.Getenv("STOKE_TRAINER_BEFORE"); before != "" {
-		b.Run("before", func(b *testing.B) { killWorkers(b, before) })
+		b.Run("before", func(b *testing.B) { killWorkers(b, before, s, longestStall) })
 	}
 }
 
-func killWorkers(b *testing.B, program string) {
-	b.Helper()
+// aroundKill is the time after a kill that is looked at.
+const aroundKill = 1500 * time.Millisecond
+
+// longestStall returns the longest time between two updates after a kill.
+func longestStall(b *testing.B, f run.Folder, at time.Time) time.Duration {
+	return longestGap(commitTimes(b, f), at, at.Add(aroundKill))
+}
+
+// nextUpdate returns the time from a kill to the first update of the group that is formed
+// after it; aroundKill: there was none.
+func nextUpdate(b *testing.B, f run.Folder, at time.Time) time.Duration {
+	for _, formed := range eventTimes(b, f, spec.EventRestore) {
+		if formed.Before(at) {
+			continue
+		}
+		for _, update := range commitTimes(b, f) {
+			if update.After(formed) {
+				return update.Sub(at)
+			}
+		}
+		break
+	}
+	return aroundKill
+}
+
+// BenchmarkLostMember kills one of the four members of an all-reduce in each iteration,
+// and prints the time to the next update, which the three others make.
+func BenchmarkLostMember(b *testing.B) {
 	s := small()
-	s.Worker.Replicas, s.BatchSize, s.MicroBatch, s.Epochs, s.LearningRate = 3, 64, 0, 1_000_000, 1e-4
+	s.Strategy, s.ParameterServer.Replicas, s.Worker.Replicas = spec.StrategyAllReduce, 0, 4
+	killWorkers(b, trainer, s, nextUpdate)
+}
+
+func killWorkers(b *testing.B, program string, s spec.Spec, stall func(*testing.B, run.Folder, time.Time) time.Duration) {
+	b.Helper()
+	s.BatchSize, s.MicroBatch, s.Epochs, s.LearningRate = 64, 0, 1_000_000, 1e-4
 	s.Evaluation.EverySteps, s.Checkpoint.EverySteps = 0, 0
 	f := run.Folder(filepath.Join(b.TempDir(), "run"))
 	if err := f.Create(s); err != nil {
@@ -107,10 +144,9 @@ func killWorkers(b *testing.B, program string) {
 			}
 		}
 	}()
-	const around = 1500 * time.Millisecond
 	var stalls, empty []time.Duration
 	for b.Loop() {
-		for deadline := time.Now().Add(5 * time.Minute); len(workersOf(program, f)) < 2 || len(commitTimes(b, f)) == 0; time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); len(workersOf(program, f)) < s.Worker.Replicas-1 || len(commitTimes(b, f)) == 0; time.Sleep(50 * time.Millisecond) {
 			select {
 			case err := <-ended:
 				ended <- err
@@ -125,8 +161,8 @@ func killWorkers(b *testing.B, program string) {
 		late.Store(0)
 		pids, at := workersOf(program, f), time.Now()
 		syscall.Kill(pids[len(stalls)%len(pids)], syscall.SIGKILL)
-		time.Sleep(around)
-		stalls = append(stalls, longestGap(commitTimes(b, f), at, at.Add(around)))
+		time.Sleep(aroundKill)
+		stalls = append(stalls, stall(b, f, at))
 		empty = append(empty, time.Duration(late.Load()))
 		b.Logf("stall %v, empty loop %v", stalls[len(stalls)-1], empty[len(empty)-1])
 	}

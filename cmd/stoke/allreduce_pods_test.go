@@ -43,6 +43,13 @@ func TestAllReduceRealPods(t *testing.T) {
 			t.Errorf("the run went back: %s", line)
 		}
 	}
+	before := c.Kubectl(t, "", "-n", l.ns, "get", "jobs,pods,configmaps,secrets,services", "-o", "name")
+	if out := l.run(0, "bench", "allreduce", "-workers=2", "-provider=train_experiment.digits"); strings.Count(out, "/s\n") != 6 {
+		t.Errorf("the benchmark printed %s", out)
+	}
+	if after := c.Kubectl(t, "", "-n", l.ns, "get", "jobs,pods,configmaps,secrets,services", "-o", "name"); after != before {
+		t.Errorf("the benchmark left %s, before it there were %s", after, before)
+	}
 	l.destroyed()
 
 	l = newPodLab(t, c, l.trainer, "reduced")

@@ -114,6 +114,9 @@ func (c completer) add(root *cobra.Command) {
 	}
 	options := map[string]completion{
 		"target": c.addresses, "replace": c.addresses, "exclude": c.addresses, "var": c.variables, "format": fixed("dot", "mermaid"),
+		"provider": func(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return c.clusterAddresses(cmd, nil, typed)
+		},
 		"over": fixed("step", "time"), "stream": fixed("stdout", "stderr"),
 		"type": fixed("apply", "plan", "plan-destroy", "plan-refresh-only"),
 	}

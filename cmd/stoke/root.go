@@ -167,6 +167,7 @@ func addCommands(s *session, root *cobra.Command) {
 		dashboardCommand,
 		compareCommand,
 		exportCommand,
+		benchCommand,
 		kubeconfigCommand,
 		proxyCommand,
 		consoleCommand,

@@ -16,7 +16,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
+	benchmark "github.com/stokehq/stoke/providers/train/bench"
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/providers/train/launch/kubernetes"
 	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/gpu"
@@ -221,6 +225,51 @@ func addGPUs(values map[string]float64, role string, s gpu.Snapshot) {
 func said(s launch.State) string {
 	all := slices.DeleteFunc(append([]string{s.Message, s.Renew}, s.Warnings...), func(text string) bool { return text == "" })
 	return strings.Join(all, "; ")
+}
+
+// Benchmark implements providers.RunBenchmarks.
+func (runs) Benchmark(ctx context.Context, o providers.RunBenchmark, each func(providers.RunReduction) error) error {
+	result := func(r benchmark.Result) error {
+		bytes := 4 * r.Floats
+		return each(providers.RunReduction{
+			Floats: r.Floats, Bytes: bytes, Updates: r.Updates,
+			Seconds: r.Seconds, Fastest: r.Fastest, Bandwidth: float64(bytes) / r.Seconds,
+		})
+	}
+	if o.Cluster == nil {
+		t, err := findTrainer("")
+		if err != nil {
+			return &providers.RunError{Summary: "There is no stoke-trainer",
+				Detail: fmt.Sprintf("It is what is measured. Install it next to stoke or in $PATH: %s.", err), Err: err}
+		}
+		place, err := stateFolder("", "runs")
+		if err != nil {
+			return err
+		}
+		return benchmark.Measure(ctx, new(settings).launcherIn(place), string(t), o.Workers, result)
+	}
+	c, err := connectionAt(o.Cluster.Value)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		return &providers.RunError{Summary: "No cluster", Detail: "The object has no connection to a cluster."}
+	}
+	s, err := settingsFor(ctx, *o.Cluster)
+	if err != nil {
+		return err
+	}
+	if c.Credential.SSH != nil && o.Cluster.Configured == nil {
+		ssh, diags := connect.DefaultSSH(ctx)
+		if diags.HasError() {
+			return &providers.RunError{Summary: diags[0].Summary(), Detail: diags[0].Detail()}
+		}
+		s.clusters.SSH = ssh
+	}
+	defer s.clusters.Close()
+	l := kubernetes.New(func(ctx context.Context) (*connected.Client, error) { return s.clusters.Get(ctx, *c) },
+		launch.Placement{Namespace: o.Namespace, Image: o.Image, AgentImage: o.Image, Program: true, Port: defaultPort}, "")
+	return benchmark.Measure(ctx, l, kubernetes.AgentProgram, o.Workers, result)
 }
 
 // gone translates that nothing is left of a run.

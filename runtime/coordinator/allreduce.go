@@ -41,10 +41,6 @@ const slowest = 250_000
 // formTime is how long the first group waits for the rest of the workers.
 const formTime = time.Second
 
-// memberPatience is how long a member may say nothing before the others go on without
-// it. It joins again later.
-const memberPatience = 3 * time.Second
-
 func newAllReduce(o Options) *allReduce {
 	a := &allReduce{wanted: o.Spec.Worker.Replicas, present: make(map[int]*session.Member), changed: make(chan struct{})}
 	a.parameterServers = *newParameterServers(o, func(position int) {
@@ -53,7 +49,7 @@ func newAllReduce(o Options) *allReduce {
 			group[position].Disconnect() // it leaves the session, which decides what becomes of it
 		}
 	})
-	a.patience, a.servers.missing = memberPatience, a.missing
+	a.patience, a.servers.missing = wire.MemberPatience, a.missing
 	if o.Workload != nil { // a vector may travel for a while
 		a.answer += time.Duration(model.Length(o.Workload.Vars)/slowest) * time.Second
 	}
@@ -169,8 +165,8 @@ func (a *allReduce) connect(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil || errors.Is(err, wire.ErrRefused):
-			return err
+		case err == nil:
+			return nil
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 // member is one member of the session, with its leases.
 type member struct {
 	*session.Member
-	leases map[int64]*lease
+	leases  map[int64]*lease
+	departs bool // it waits for Leave
 }
 
 // ahead is how many leases of an update a worker holds: one to compute, one
@@ -57,7 +58,7 @@ func shapeOf(s *spec.Spec, records int64) shape {
 func (d *dispatch) assign() {
 	members := make([]*member, 0, len(d.members))
 	for _, m := range d.members {
-		if !m.Leaving() && d.serves(m.Member) {
+		if !m.Leaving() && !m.departs && d.serves(m.Member) {
 			members = append(members, m)
 		}
 	}

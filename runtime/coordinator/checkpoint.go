@@ -108,7 +108,7 @@ func (s *saver) write(ctx context.Context, name string, m *checkpoint.Manifest) 
 	if m.Parts, err = s.parameters.write(ctx, m.Term, name); err != nil {
 		return err
 	}
-	if err := s.session.CheckTerm(m.Term); err != nil {
+	if err := s.session.CheckOutside(); err != nil { // terms of this coordinator go on from the checkpoint, or make it void
 		return err
 	}
 	if err := s.ledger.Sync(); err != nil { // behind a checkpoint, nothing of it is lost
@@ -121,7 +121,7 @@ func (s *saver) write(ctx context.Context, name string, m *checkpoint.Manifest) 
 	if err != nil {
 		return fmt.Errorf("%w: %w", session.ErrStorage, err)
 	}
-	if err := s.session.CheckPlace(ctx, m.Term); errors.Is(err, session.ErrSuperseded) {
+	if err := s.session.CheckPlace(ctx, s.session.Term()); errors.Is(err, session.ErrSuperseded) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("%w: %w", session.ErrStorage, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,7 +41,6 @@ const (
 // coordinator is the training of one run: the work of its session.
 type coordinator struct {
 	Options
-	session.Prompt
 	dispatch
 	parameters parameters
 	call       *call // to the holders of the parameters, under way; nil: none is
@@ -54,6 +52,7 @@ type coordinator struct {
 	damaged    map[string]string // checkpoints that could not be restored, with their checksums
 	save       saving
 	final      finishing
+	surplus    bool  // the specification has fewer workers than the session
 	flushes    bool  // void contributions are to be forgotten at once
 	committed  bool  // an update, since this coordinator began
 	evaluated  int64 // version of the newest evaluation, -1: none
@@ -247,8 +246,10 @@ func (c *coordinator) Leave(m *session.Member) error {
 
 // Change takes on a live change.
 func (c *coordinator) Change(next spec.Spec) {
-	c.session.DismissSurplus()
-	c.Spec = next
+	c.Spec, c.surplus = next, next.Strategy == spec.StrategyAllReduce
+	if !c.surplus {
+		c.session.DismissSurplus()
+	}
 	c.shape = shapeOf(&c.Spec, c.records())
 	if c.queue != nil {
 		c.forecast(c.Spec.MaxSteps)
@@ -336,6 +337,9 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 		if admitNewcomers(c) {
 			continue
 		}
+		if (departures{c}).letGo(ctx) {
+			break
+		}
 		moved, over, err := c.move(ctx)
 		if over || err != nil {
 			return over, err
@@ -350,29 +354,6 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 	return false, nil
 }
 
-// admitNewcomers lets newcomers become holders of the parameters where that costs the least:
-// no unit of the next update is computed yet, or too few holders are left.
-func admitNewcomers(c *coordinator) bool {
-	names := c.parameters.newcomers()
-	if len(names) == 0 {
-		return false
-	}
-	holders, begun := 0, c.evaluation != nil
-	for _, m := range c.members {
-		if c.parameters.serves(m.Member) {
-			holders++
-		}
-	}
-	if len(c.updates) > 0 {
-		begun = begun || c.updates[0].missing < len(c.updates[0].units)
-	}
-	if begun && holders >= c.Spec.Worker.MinReplicas {
-		return false
-	}
-	c.parameters.drop(fmt.Errorf("%s joins", strings.Join(names, ", ")))
-	return true
-}
-
 // move makes one move, if there is one to make.
 func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 	reason := c.session.Reason()
@@ -380,7 +361,7 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 	case c.session.Unwritten() && reason != nil: // a checkpoint would have updates that the ledger lacks
 		return false, true, reason
 	case c.flushes:
-		c.flush(ctx)
+		flushVoid(ctx, c)
 		return true, false, nil
 	case c.evaluation != nil:
 		if !c.evaluation.whole() {
@@ -399,8 +380,8 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 	return c.boundary(ctx)
 }
 
-// flush lets the holders forget void contributions, if there are any.
-func (c *coordinator) flush(ctx context.Context) {
+// flushVoid lets the holders forget void contributions, if there are any.
+func flushVoid(ctx context.Context, c *coordinator) {
 	c.flushes = false
 	if void, at := c.takeVoid(), c.at(); len(void) > 0 {
 		c.begin(ctx, func(ctx context.Context) error { return c.parameters.flush(ctx, at, void) }, func(err error) error { return err })

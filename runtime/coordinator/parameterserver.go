@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/model"
@@ -26,7 +27,8 @@ type parameterServers struct {
 // with the index of a server that does not answer.
 func newParameterServers(o Options, hung func(server int)) *parameterServers {
 	s := &servers{
-		addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, answer: answerTime, signal: make(chan struct{}, 1),
+		addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, answer: answerTime, pause: 50 * time.Millisecond,
+		signal: make(chan struct{}, 1),
 	}
 	return &parameterServers{servers: s, workload: o.Workload, checkpoints: o.Checkpoints, exact: !o.Spec.Asynchronous}
 }

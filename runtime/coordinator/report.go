@@ -30,6 +30,11 @@ func (c *coordinator) assignAll() {
 
 // report takes a worker's report on a lease.
 func (c *coordinator) report(m *member, r wire.Report) error {
+	if r.Departs {
+		m.departs, c.flushes = true, true
+		c.release(m)
+		return nil
+	}
 	var l *lease
 	if r.Term == c.session.Term() {
 		l = c.end(m, r.ID)

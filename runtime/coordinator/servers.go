@@ -30,6 +30,7 @@ type servers struct {
 	answer      time.Duration    // the longest that one request may take
 	hung        func(server int) // is called with one that does not answer
 	patience    time.Duration    // with one that says nothing; 0: that of package wire
+	pause       time.Duration    // after a connection could not be made, doubled each time
 	missing     func() error     // returns an error where one of them has left; nil: none leaves
 }
 
@@ -102,7 +103,7 @@ func (s *servers) connect(ctx context.Context) error {
 	s.broken = &breach{gone: make(chan struct{})}
 	for i, address := range s.addresses {
 		hello := wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()}
-		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		for pause := s.pause; ; pause = min(2*pause, max(s.pause, time.Second)) {
 			conn, err := s.dial(ctx, address, hello)
 			if err == nil {
 				s.add(conn)

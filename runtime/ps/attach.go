@@ -63,8 +63,10 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
-	s.letSnapshotGo(s.snapshot) // a request of an earlier term to write it is refused
-	s.snapshot = nil
+	if a.Group == nil { // a request of an earlier term to write it is refused
+		s.letSnapshotGo(s.snapshot)
+		s.snapshot = nil
+	}
 	s.term, s.present = a.Term, new(version)
 	s.spans.freed.ring()
 	if a.Group != nil {

@@ -168,7 +168,11 @@ func (s *Server) keep(c wire.Cut) wire.Answer {
 // meanwhile. An error ends the connection.
 func (s *Server) write(ctx context.Context, w wire.Write, to *link) (wire.Answer, error) {
 	s.mu.Lock()
-	refused, c := s.heed(w.Term), s.snapshot
+	c := s.snapshot
+	var refused *wire.Answer
+	if s.group == nil || c == nil || c.term != w.Term { // a later group may have begun with the same parameters
+		refused = s.heed(w.Term)
+	}
 	if refused == nil && c != nil {
 		s.snapshot = nil // ours alone until it is written
 		s.writing++

@@ -298,7 +298,7 @@ func (m Member) awaitTerm(ctx context.Context, f wire.Fetch) (*snapshot, *wire.A
 
 // holdAll keeps parameters and slots as they are. Called with mu held.
 func holdAll(s *Server) *snapshot {
-	c := &snapshot{from: s.from}
+	c := &snapshot{term: s.term, from: s.from}
 	for _, v := range vectorsOf(s) {
 		c.held = append(c.held, v.hold())
 	}

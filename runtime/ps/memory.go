@@ -151,6 +151,7 @@ func (s *Server) read() int {
 
 // snapshot is a version that is kept for a checkpoint.
 type snapshot struct {
+	term int64 // in which it was kept
 	from int
 	held []*vector // parameters, then slots
 }

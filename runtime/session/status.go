@@ -52,7 +52,7 @@ func (s statusFile) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 	for turn := 0; ; turn++ {
 		s.save(cancel)
 		if turn%2 == 0 { // once a second
-			if err := errors.Join(s.work.Sync(), s.history.Thin(s.checkOutside)); err != nil && !errors.Is(err, ErrSuperseded) {
+			if err := errors.Join(s.work.Sync(), s.history.Thin(s.CheckOutside)); err != nil && !errors.Is(err, ErrSuperseded) {
 				s.Log.Error("cannot tidy up the history", "error", err)
 			}
 		}
@@ -73,7 +73,7 @@ func (s statusFile) save(cancel context.CancelCauseFunc) {
 	switch {
 	case errors.Is(err, ErrSuperseded):
 		// Perhaps by a term of its own, which this status is not of yet.
-		if err := s.checkOutside(); errors.Is(err, ErrSuperseded) {
+		if err := s.CheckOutside(); errors.Is(err, ErrSuperseded) {
 			cancel(err) // whatever it waits for
 		}
 	case err != nil:

@@ -171,9 +171,9 @@ func (k *termKeeper) claimNext() error {
 // checkCurrent returns ErrSuperseded once a higher term is claimed.
 func (k *termKeeper) checkCurrent() error { return k.folder.check(k.Term()) }
 
-// checkOutside is checkCurrent for goroutines outside of the loop: the term may
+// CheckOutside is checkCurrent for goroutines outside of the loop: the term may
 // be changing.
-func (k *termKeeper) checkOutside() error {
+func (k *termKeeper) CheckOutside() error {
 	k.claiming.Lock()
 	defer k.claiming.Unlock()
 	return k.checkCurrent()

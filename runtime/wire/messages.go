@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/model"
@@ -160,6 +161,9 @@ type Report struct {
 	// Dropped means that the lease was void (a server refused it): nothing was
 	// computed for it.
 	Dropped bool `json:"dropped,omitempty"`
+	// Departs, of a report on no lease, hands all leases back: the process has got SIGTERM,
+	// and waits for Leave.
+	Departs bool `json:"departs,omitempty"`
 	// Error is why the records could not be computed, Fault what kind of error
 	// that is.
 	Error string     `json:"error,omitempty"`
@@ -284,6 +288,11 @@ type Group struct {
 	Members []string `json:"members"` // addresses, host:port
 	Mine    int      `json:"mine"`    // which of them the receiver is
 }
+
+// MemberPatience is the longest silence of a member before the others go on without it; it
+// joins again later. Where a member cannot reach another one, it waits as long for the
+// coordinator to form another group.
+const MemberPatience = 3 * time.Second
 
 // Share returns the share [from, to) of a vector of n values that a member adds up.
 func (g *Group) Share(n, member int) (from, to int) {

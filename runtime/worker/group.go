@@ -73,7 +73,7 @@ func newGroup(o Options, session string) *group {
 // run connects to the members of each term's group, and receives from them. The
 // loss of a member does not end it: the coordinator begins another term.
 func (g *group) run(ctx context.Context) error {
-	receiving, stop := errgroup.WithContext(ctx)
+	receiving, listening := errgroup.WithContext(ctx)
 	defer receiving.Wait() //nolint:errcheck // the members' ends are logged
 	defer g.close()
 	var since time.Time // a member of the present group cannot be reached
@@ -82,7 +82,7 @@ func (g *group) run(ctx context.Context) error {
 		g.ring()
 		var err error
 		if at.Term != 0 && at.Term != g.connected() {
-			err = g.connect(stop, receiving, next, at)
+			err = g.connect(listening, receiving, next, at)
 		}
 		if err == nil {
 			err = g.findBroken()
@@ -109,11 +109,6 @@ func (g *group) run(ctx context.Context) error {
 	}
 }
 
-// memberPatience is how long a worker waits for the coordinator to form another group
-// where a member cannot be reached. Without one, the worker leaves the session: the
-// others go on.
-const memberPatience = 3 * time.Second
-
 // unreachableError is about a member that only this worker cannot reach.
 type unreachableError struct{ error }
 
@@ -123,14 +118,15 @@ type memberError struct {
 	error
 }
 
-// patienceWith returns the time for another group to be formed after an error: of two
-// members that cannot reach each other, the later one leaves.
+// patienceWith returns the time for another group to be formed after an error. Without one
+// the worker leaves the session, and the others go on: of two members that cannot reach
+// each other, the later one leaves.
 func patienceWith(err error, mine int) time.Duration {
 	var with memberError
 	if errors.As(err, &with) && mine < with.member {
-		return 3 * memberPatience
+		return 3 * wire.MemberPatience
 	}
-	return memberPatience
+	return wire.MemberPatience
 }
 
 // findBroken returns an error for a member of the connected group that is gone.
@@ -174,12 +170,13 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 		if m == nil || m.gone.Load() {
 			hello := g.options.hello()
 			hello.Session = g.session
-			dialling, cancel := context.WithTimeout(ctx, memberPatience)
+			dialling, cancel := context.WithTimeout(ctx, wire.MemberPatience)
 			conn, err := g.options.Credentials.Dial(dialling, address, hello)
 			cancel()
 			if err != nil {
 				return memberError{i, fmt.Errorf("connect to member %d: %w", i, err)}
 			}
+			conn.SetPatience(wire.MemberPatience)
 			m = &member{address: address, conn: conn, flights: make(chan *flight, maxFlights)}
 			g.mu.Lock()
 			g.links[address] = m

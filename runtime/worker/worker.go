@@ -73,9 +73,10 @@ type worker struct {
 	micro    int         // records of a micro-batch
 	group    int         // micro-batches of a batch, at most
 	ahead    prefetcher
-	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
-	met      time.Time    // when the coordinator was last connected
-	leased   bool         // the session had a lease
+	term     atomic.Int64    // the highest heard of: no coordinator is obeyed in a lower one
+	met      time.Time       // when the coordinator was last connected
+	leased   bool            // the session had a lease
+	asked    <-chan struct{} // is closed by SIGTERM
 }
 
 // Run works until ctx is done, the replica cannot be built, or the worker is to
@@ -91,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer w.closeReplica()
 	pause := firstPause
-	w.met = time.Now()
+	w.met, w.asked = time.Now(), ctx.Done()
 	for {
 		began := time.Now()
 		w.leased = false
@@ -286,6 +287,8 @@ func (w *worker) session(ctx context.Context) error {
 		return w.overheard(c, err)
 	}
 	defer peers.close()
+	ctx, departed := w.untilDeparted(ctx)
+	defer departed()
 	s := &session{
 		worker: w, coordinator: c, exchange: peers,
 		leases: make(chan wire.Lease, 8), applied: make(chan wire.Applied, 8),
@@ -413,14 +416,43 @@ func (s *session) sendProgress() error {
 func (s *session) beat(ctx context.Context) error {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
+	asked := s.asked
+	if s.Holder == nil {
+		asked = nil
+	}
 	for {
 		if err := s.sendProgress(); err != nil { // the first one makes the worker a member
 			return err
 		}
 		select {
 		case <-tick.C:
+		case <-asked:
+			asked = nil
+			if err := s.coordinator.Send(wire.TypeReport, wire.Report{Departs: true}, nil); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// departTime is the longest time from SIGTERM to the end of a member of an all-reduce: the
+// last member saves the parameters.
+const departTime = 15 * time.Second
+
+// untilDeparted returns the context of a session. A member of an all-reduce continues for
+// departTime after the end of ctx, because others may need its parameters.
+func (w *worker) untilDeparted(ctx context.Context) (context.Context, func()) {
+	if w.Holder == nil {
+		return context.WithCancel(ctx)
+	}
+	staying, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(departTime, func() { cancel(context.Cause(ctx)) })
+	})
+	return staying, func() {
+		stop()
+		cancel(nil)
 	}
 }

@@ -17,11 +17,15 @@ import (
 	"github.com/stokehq/stoke/runtime/code"
 )
 
+// AgentProgram is the path of stoke-trainer in the pods of a program whose placement has
+// an AgentImage: a first container copies it there.
+const AgentProgram = "/stoke/stoke-trainer"
+
 // Places in the pods of a program.
 const (
 	codeFolder   = "/etc/stoke-code"       // of the coordinator, with parts of the program's code
 	agentFolder  = "/stoke"                // an agent's own
-	agentProgram = "/stoke/stoke-trainer"  // where a first container brings it to
+	agentProgram = AgentProgram            //
 	ranksLogs    = agentFolder + "/logs"   //
 	ownSaves     = agentFolder + "/saved"  // checkpoints that go with the pod
 	agentState   = agentFolder + "/member" //

@@ -1,0 +1,88 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// slowly is an engine's hook that makes a run last.
+func slowly([]int64) error { time.Sleep(time.Millisecond); return nil }
+
+// restored returns the messages of the events that a term has begun.
+func (b *bench) restored() (all []string) {
+	for _, e := range b.lines() {
+		if e.Type == spec.EventRestore {
+			all = append(all, fmt.Sprintf("%s at %d", e.Message, e.Step))
+		}
+	}
+	return all
+}
+
+// The last member that is asked to end saves the parameters first: the next worker goes on
+// from the newest update.
+func TestLastMemberSavesTheParameters(t *testing.T) {
+	s := reduceSpec(2, 40)
+	s.Checkpoint.EverySteps, s.Checkpoint.EverySeconds = 0, 0
+	b := newBench(t, s, linear{size: 5000, fails: slowly})
+	c := &crew{bench: b, ends: make(map[int]context.CancelFunc)}
+	done := b.begin()
+	c.start(0)
+	c.start(1)
+	b.until("the run gets on", func() bool { return b.seen("update") >= 20 })
+	c.stop(0)
+	c.stop(1)
+	c.gone.Wait()
+	made := int64(b.seen("update"))
+	saved := int64(-1)
+	for _, e := range b.lines() {
+		if e.Type == spec.EventCheckpoint {
+			saved = e.Step
+		}
+	}
+	if saved != made {
+		t.Fatalf("the newest checkpoint is of step %d of %d", saved, made)
+	}
+	c.start(0)
+	if st := <-done; st.Phase != spec.Succeeded || st.Step != 12*40 {
+		t.Fatalf("status %+v", st)
+	}
+	all := b.restored()
+	if last := all[len(all)-1]; !strings.HasPrefix(last, "step-") || !strings.HasSuffix(last, fmt.Sprintf(" at %d", made)) {
+		t.Errorf("the run went on from %s, not from step %d", last, made)
+	}
+}
+
+// A member that the run no longer needs stays until another one has its parameters.
+func TestDismissedMemberHandsOver(t *testing.T) {
+	s := reduceSpec(2, 40)
+	s.Checkpoint.EverySteps, s.Checkpoint.EverySeconds = 0, 0
+	b := newBench(t, s, linear{size: 5000, fails: slowly})
+	c := &crew{bench: b, ends: make(map[int]context.CancelFunc)}
+	done := b.begin()
+	c.start(1)
+	b.until("the run gets on", func() bool { return b.seen("update") >= 20 })
+	client := api.New("http://"+b.options.API.Addr().String(), token, nil)
+	defer client.Close()
+	if err := client.Change(b.ctx, spec.LiveChange{Workers: new(1)}); err != nil {
+		t.Fatal(err)
+	}
+	from := b.seen("update")
+	b.until("the run goes on with the member that it does not need", func() bool { return b.seen("update") >= from+5 })
+	c.start(0)
+	b.until("both members end", func() bool { return strings.Contains(fmt.Sprint(b.restored()), "worker-0") })
+	if st := <-done; st.Phase != spec.Succeeded || st.Step != 12*40 {
+		t.Fatalf("status %+v", st)
+	}
+	c.gone.Wait()
+	for _, text := range b.restored()[1:] {
+		if !strings.HasPrefix(text, "attached to ") {
+			t.Errorf("the run went back: %s", text)
+		}
+	}
+}
