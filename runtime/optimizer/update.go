@@ -62,18 +62,26 @@ func UpdateScaled(vector []float32, slots [][]float32, sums []float32, weight fl
 		case r.Name == Adagrad:
 			r.updateAdagrad(w, slots[0][from:to], s, gradient, decay)
 		case r.Momentum == 0:
-			for i := range w {
-				w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
-			}
+			r.updateSGD(w, s, gradient, decay)
 		default:
 			r.updateMomentum(w, slots[0][from:to], s, gradient, decay)
 		}
 	}
 }
 
+// updateSGD is SGD without a slot.
+func (r Recipe) updateSGD(w, s []float32, gradient, decay float32) {
+	s = s[:len(w)] // which spares the loop its checks
+	for i := r.sgdFirst(w, s, gradient, decay); i < len(w); i++ {
+		w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
+	}
+}
+
 // updateMomentum is SGD with a slot.
 func (r Recipe) updateMomentum(w, slot, s []float32, gradient, decay float32) {
-	s, slot = s[:len(w)], slot[:len(w)] // which spares the loop its checks
+	s, slot = s[:len(w)], slot[:len(w)]
+	n := r.momentumFirst(w, slot, s, gradient, decay)
+	w, slot, s = w[n:], slot[n:], s[n:]
 	rate, momentum := r.LearningRate, r.Momentum
 	if r.Nesterov {
 		for i, x := range w {
