@@ -293,16 +293,13 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	}
 	push := wire.Push{
 		ID: b.ID, Version: s.loaded.version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Leaves: b.Leaves(),
-		Contribution: b.Contribution,
+		Quiet: early, Contribution: b.Contribution,
 	}
 	push.Worker = s.Index
 	lease := b.Lease
 	b.reported = true // or will be, once the servers have answered
 	err = s.exchange.contribute(push, s.sums, func(refused bool) error {
-		switch {
-		case early:
-			return nil
-		case refused:
+		if refused {
 			return s.sendReport(&lease, wire.Report{Dropped: true})
 		}
 		return s.sendReport(&lease, r)
