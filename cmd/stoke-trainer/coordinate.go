@@ -61,7 +61,6 @@ func coordinate(ctx context.Context, r *role) error {
 	if err := r.mayCoordinate(); err != nil {
 		return err
 	}
-	r.fit(1) // its loop does one thing at a time
 	o := session.Options{
 		Spec: r.spec, Name: r.name, Folder: r.folder, Credentials: r.known, Servers: r.servers, Log: r.log, Linger: r.linger, Turn: r.life.turn,
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -292,7 +291,7 @@ func (c *coordinator) Finish(reason error) {
 	if c.call.restores() {
 		c.call.cancel(reason)
 	}
-	c.giveUp()
+	c.withdraw()
 }
 
 // Tick takes back leases that make no progress.
@@ -350,35 +349,18 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 	return false, nil
 }
 
-// admitNewcomers lets newcomers become holders of the parameters where that costs the least:
-// no unit of the next update is computed yet, or too few holders are left.
-func admitNewcomers(c *coordinator) bool {
-	names := c.parameters.newcomers()
-	if len(names) == 0 {
-		return false
-	}
-	holders, begun := 0, c.evaluation != nil
-	for _, m := range c.members {
-		if c.parameters.serves(m.Member) {
-			holders++
-		}
-	}
-	if len(c.updates) > 0 {
-		begun = begun || c.updates[0].missing < len(c.updates[0].units)
-	}
-	if begun && holders >= c.Spec.Worker.MinReplicas {
-		return false
-	}
-	c.parameters.drop(fmt.Errorf("%s joins", strings.Join(names, ", ")))
-	return true
-}
-
 // move makes one move, if there is one to make.
 func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 	reason := c.session.Reason()
 	switch {
 	case c.session.Unwritten() && reason != nil: // a checkpoint would have updates that the ledger lacks
 		return false, true, reason
+	case c.isMade():
+		u := c.updates[0]
+		if u.missing > 0 { // its report is on its way
+			return false, false, nil
+		}
+		return true, false, c.enter(u, u.made.norm, u.made.applied)
 	case c.flushes:
 		c.flush(ctx)
 		return true, false, nil
@@ -391,6 +373,9 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 		return true, false, nil
 	case len(c.updates) > 0:
 		u := c.schedule.committable(c.updates)
+		if u == nil && c.parameters.commitBeforeReports() {
+			u = findNameable(c.updates)
+		}
 		if u != nil {
 			c.commit(ctx, u)
 		}

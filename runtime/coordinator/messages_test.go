@@ -112,7 +112,7 @@ func TestMessagesOfAnUpdate(t *testing.T) {
 	}{
 		{"leases", coordinator.sent[wire.TypeLease].frames, leases + evaluation, leases + evaluation},
 		{"reports", coordinator.received[wire.TypeReport].frames, leases + evaluation, leases + evaluation},
-		{"word of turning to a lease", coordinator.received[wire.TypeHeartbeat].frames, workers, 100},
+		{"word of turning to a lease", coordinator.received[wire.TypeHeartbeat].frames, workers, updates},
 		{"word of commits", coordinator.sent[wire.TypeApplied].frames, 0, workers},
 		{"pushes", server.received[wire.TypePush].frames, leases, leases},
 		{"values pushed", server.received[wire.TypePush].values, leases * vector, leases * vector},

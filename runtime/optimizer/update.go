@@ -16,7 +16,8 @@ import (
 // (AdamW: without decay):
 //
 //	sgd      w -= rate·g
-//	momentum v = momentum·v + g;  w -= rate·v  (nesterov: rate·(g + momentum·v))
+//	momentum v = momentum·v + g;  w -= rate·v  (nesterov: rate·(g + momentum·v));
+//	         a v below 2⁻¹²⁶ is 0
 //	adagrad  v = v + g²;  w -= rate·g/(√v + epsilon)
 //	adam     m = β₁·m + (1-β₁)·g;  v = β₂·v + (1-β₂)·g²
 //	         w -= rate·m/(1-β₁ᵗ)/(√(v/(1-β₂ᵗ)) + epsilon)  (adamw: of w·(1-rate·decay))
@@ -77,6 +78,17 @@ func (r Recipe) updateSGD(w, s []float32, gradient, decay float32) {
 	}
 }
 
+// normal returns 0 for a number that is too small for all bits of a float32. The
+// momentum of a weight that gets no gradients would become such a number and remain
+// one: a processor takes a hundred times as long for it, and no weight above 1e-30
+// has a digit for it.
+func normal(m float32) float32 {
+	if m > -0x1p-126 && m < 0x1p-126 {
+		return 0
+	}
+	return m
+}
+
 // updateMomentum is SGD with a slot.
 func (r Recipe) updateMomentum(w, slot, s []float32, gradient, decay float32) {
 	s, slot = s[:len(w)], slot[:len(w)]
@@ -86,13 +98,13 @@ func (r Recipe) updateMomentum(w, slot, s []float32, gradient, decay float32) {
 	if r.Nesterov {
 		for i, x := range w {
 			g := s[i]*gradient + decay*x
-			m := momentum*slot[i] + g
+			m := normal(momentum*slot[i] + g)
 			slot[i], w[i] = m, x-rate*(g+momentum*m)
 		}
 		return
 	}
 	for i, x := range w {
-		m := momentum*slot[i] + (s[i]*gradient + decay*x)
+		m := normal(momentum*slot[i] + (s[i]*gradient + decay*x))
 		slot[i], w[i] = m, x-rate*m
 	}
 }

@@ -23,8 +23,8 @@ func squares4(v *float32, n int, rows *[4]float64)
 //go:noescape
 func residues8(v *float32, n int, rows *[8]float32)
 
-// whole returns how many of n elements a loop does that takes so many at a time.
-func whole(n, at int) int {
+// countWhole returns how many of n elements a loop does that takes so many at a time.
+func countWhole(n, at int) int {
 	if !cpu.X86.HasAVX {
 		return 0
 	}
@@ -33,7 +33,7 @@ func whole(n, at int) int {
 
 // momentumFirst begins updateMomentum. All vectors are as long as w.
 func (r Recipe) momentumFirst(w, slot, s []float32, gradient, decay float32) int {
-	n := whole(len(w), 8)
+	n := countWhole(len(w), 8)
 	switch {
 	case n == 0:
 	case r.Nesterov:
@@ -46,7 +46,7 @@ func (r Recipe) momentumFirst(w, slot, s []float32, gradient, decay float32) int
 
 // sgdFirst begins updateSGD. s is as long as w.
 func (r Recipe) sgdFirst(w, s []float32, gradient, decay float32) int {
-	n := whole(len(w), 8)
+	n := countWhole(len(w), 8)
 	if n > 0 {
 		sgd8(&w[0], &s[0], n, gradient, decay, r.LearningRate)
 	}
@@ -55,7 +55,7 @@ func (r Recipe) sgdFirst(w, s []float32, gradient, decay float32) int {
 
 // squaresFirst begins squares: its sums in four rows.
 func squaresFirst(v []float32) (a, b, c, d float64, n int) {
-	if n = whole(len(v), 4); n == 0 {
+	if n = countWhole(len(v), 4); n == 0 {
 		return
 	}
 	var rows [4]float64
@@ -66,7 +66,7 @@ func squaresFirst(v []float32) (a, b, c, d float64, n int) {
 // finiteFirst begins Finite: not is 0 where all of the first n elements are finite,
 // else NaN.
 func finiteFirst(v []float32) (not float32, n int) {
-	if n = whole(len(v), 16); n == 0 {
+	if n = countWhole(len(v), 16); n == 0 {
 		return
 	}
 	var rows [8]float32

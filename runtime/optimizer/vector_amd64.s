@@ -5,6 +5,12 @@
 // The comments give the lines of the Go functions that the loops compute, eight
 // elements at a time, with the same roundings.
 
+// The bits of a float32 except its sign, and the smallest normal number.
+DATA ·magnitude(SB)/4, $0x7fffffff
+GLOBL ·magnitude(SB), RODATA, $4
+DATA ·smallest(SB)/4, $0x00800000
+GLOBL ·smallest(SB), RODATA, $4
+
 // func momentum8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
 TEXT ·momentum8(SB), NOSPLIT, $0-48
 	MOVQ w+0(FP), DI
@@ -15,6 +21,8 @@ TEXT ·momentum8(SB), NOSPLIT, $0-48
 	VBROADCASTSS decay+36(FP), Y1
 	VBROADCASTSS momentum+40(FP), Y2
 	VBROADCASTSS rate+44(FP), Y3
+	VBROADCASTSS ·magnitude(SB), Y9
+	VBROADCASTSS ·smallest(SB), Y10
 	SHLQ $2, CX
 	XORQ AX, AX
 momentum:
@@ -24,6 +32,9 @@ momentum:
 	VADDPS Y6, Y5, Y5
 	VMULPS (SI)(AX*1), Y2, Y7 // momentum*slot[i]
 	VADDPS Y5, Y7, Y7
+	VANDPS Y9, Y7, Y11
+	VCMPPS $5, Y10, Y11, Y11  // not below smallest: also NaN
+	VANDPS Y11, Y7, Y7        // m
 	VMOVUPS Y7, (SI)(AX*1)
 	VMULPS Y7, Y3, Y8         // rate*m
 	VSUBPS Y8, Y4, Y4
@@ -44,6 +55,8 @@ TEXT ·nesterov8(SB), NOSPLIT, $0-48
 	VBROADCASTSS decay+36(FP), Y1
 	VBROADCASTSS momentum+40(FP), Y2
 	VBROADCASTSS rate+44(FP), Y3
+	VBROADCASTSS ·magnitude(SB), Y9
+	VBROADCASTSS ·smallest(SB), Y10
 	SHLQ $2, CX
 	XORQ AX, AX
 nesterov:
@@ -52,7 +65,10 @@ nesterov:
 	VMULPS Y4, Y1, Y6
 	VADDPS Y6, Y5, Y5         // g
 	VMULPS (SI)(AX*1), Y2, Y7
-	VADDPS Y5, Y7, Y7         // m
+	VADDPS Y5, Y7, Y7
+	VANDPS Y9, Y7, Y11
+	VCMPPS $5, Y10, Y11, Y11
+	VANDPS Y11, Y7, Y7        // m
 	VMOVUPS Y7, (SI)(AX*1)
 	VMULPS Y7, Y2, Y8         // momentum*m
 	VADDPS Y8, Y5, Y5

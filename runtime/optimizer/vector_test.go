@@ -61,6 +61,26 @@ func TestLoopsRoundAsGo(t *testing.T) {
 	}
 }
 
+// The momentum of weights without gradients ends at 0, in each element's place.
+func TestMomentumEnds(t *testing.T) {
+	for _, nesterov := range []bool{false, true} {
+		recipe := Recipe{LearningRate: 0.1, Momentum: 0.5, Nesterov: nesterov}
+		w, slot, s := make([]float32, 19), make([]float32, 19), make([]float32, 19)
+		for i := range slot {
+			w[i], slot[i] = 1, float32(math.Copysign(0x1p-125, float64(i%2)-0.5))
+		}
+		slot[3], slot[18] = float32(math.NaN()), float32(math.NaN())
+		for range 2 {
+			recipe.updateMomentum(w, slot, s, 1, 0)
+		}
+		for i, m := range slot {
+			if want := i == 3 || i == 18; math.IsNaN(float64(m)) != want || !want && (m != 0 || w[i] != 1) {
+				t.Errorf("momentum %v and weight %v of element %d", m, w[i], i)
+			}
+		}
+	}
+}
+
 func TestSquaresInRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range sizes {

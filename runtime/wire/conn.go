@@ -128,7 +128,7 @@ type Message struct {
 	Values int // elements of the body, to be read with Body next
 	head   []byte
 	header header
-	shared bool // the body lies in the connection's segment
+	shared bool // the connection's segment has the body
 }
 
 // Decode reads the head.
@@ -289,7 +289,8 @@ func (c *Conn) next(maxHead, maxBody uint32) (*Message, error) {
 	if err := c.readHead(int(h.head)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", h.kind, broken(err))
 	}
-	m := &Message{Type: h.kind &^ (flagShared | flagSegment), Values: int(h.body / 4), head: c.head, header: h, shared: h.kind >= flagSegment}
+	m := &Message{Type: h.kind &^ (flagShared | flagSegment), Values: int(h.body / 4), head: c.head, header: h}
+	m.shared = m.Type != h.kind
 	if m.shared {
 		if c.unix == nil {
 			return nil, fmt.Errorf("read %s: shared memory, which this connection does not have", m.Type)

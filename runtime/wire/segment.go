@@ -8,15 +8,15 @@ import (
 	"unsafe"
 )
 
-// segment is memory that both ends of a connection within one machine have mapped,
-// for the bodies of one direction: the socket then carries heads alone. The sender
-// makes it, and gives it to the receiver with the first frame whose body lies there.
-// It holds one body at a time: its first bytes count those that the receiver has
-// copied, and a body that finds it occupied travels through the socket. A sender that
-// is killed between the two leaves a body without a frame, which ends with the
-// connection.
+// segment is memory that both ends of a connection within one machine have mapped.
+// It holds the bodies of one direction, and the socket carries only heads. The
+// sender creates it, and sends its descriptor with the first frame that has its body
+// there. It holds one body at a time: the receiver counts the copied bodies in the
+// first bytes, and while one waits to be copied, the next body travels through the
+// socket. A sender that is killed after it has copied a body leaves no frame: the
+// receiver reads the end of the connection.
 type segment struct {
-	mu     sync.Mutex // is held while bodies are copied: the memory is not unmapped meanwhile
+	mu     sync.Mutex // is held during a copy, so that the memory stays mapped
 	mem    []byte     // nil: there is none
 	bodies uint64     // that were put there, or copied from there
 	given  *handle    // of the next memory, which has arrived; nil: none has
@@ -36,8 +36,8 @@ const (
 
 // Flags in the type of a frame between two processes of one machine.
 const (
-	flagShared  Type = 1 << 7 // the body lies in the segment
-	flagSegment Type = 1 << 6 // the descriptor of a new segment comes with the frame
+	flagShared  Type = 1 << 7 // the segment has the body
+	flagSegment Type = 1 << 6 // a new segment's descriptor is attached
 )
 
 // copied is the receiver's count.

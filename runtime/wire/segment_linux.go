@@ -61,7 +61,7 @@ func (h *handle) mapMemory(least, most int64) ([]byte, error) {
 
 func unmapMemory(mem []byte) { unix.Munmap(mem) } //nolint:errcheck // it was mapped as it is
 
-// readShared reads from a socket. Memory that comes along is given to the segment.
+// readShared reads from a socket. It passes attached descriptors to the segment.
 func readShared(c *net.UnixConn, p []byte, s *segment) (int, error) {
 	var control [64]byte
 	n, m, _, _, err := c.ReadMsgUnix(p, control[:])
