@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -115,5 +116,27 @@ func TestNamedUpdateIsMadeBeforeTheEnd(t *testing.T) {
 	}
 	if updates := b.seen("update"); int64(updates) != st.Step {
 		t.Errorf("%d updates in the history of %d steps", updates, st.Step)
+	}
+}
+
+// An error within a named update costs its worker, and nothing else.
+func TestErrorInNamedUpdate(t *testing.T) {
+	train := func(e linear) string {
+		t.Helper()
+		b := newBench(t, reduceSpec(3, 10), e)
+		if st := b.run(); st.Phase != spec.Succeeded || st.Records != 600*10 {
+			t.Fatalf("status %+v", st)
+		}
+		return hashed(b.parameters(), 0)
+	}
+	var steps atomic.Int64
+	want := train(linear{size: 5000})
+	if got := train(linear{size: 5000, fails: func([]int64) error {
+		if steps.Add(1) == 40 {
+			return errors.New("out of order")
+		}
+		return nil
+	}}); got != want {
+		t.Errorf("the parameters are %s, without the error %s", got, want)
 	}
 }
