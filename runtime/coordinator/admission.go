@@ -92,7 +92,7 @@ func admitNewcomers(c *coordinator) bool {
 		}
 	}
 	if len(c.updates) > 0 {
-		begun = begun || c.updates[0].missing < len(c.updates[0].units)
+		begun = begun || c.updates[0].missing < len(c.updates[0].units) || c.isMade()
 	}
 	if begun && holders >= c.Spec.Worker.MinReplicas {
 		return false

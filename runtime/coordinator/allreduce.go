@@ -344,9 +344,12 @@ func (a *allReduce) commit(ctx context.Context, p proposal) (norm float64, appli
 	if !p.finite {
 		return a.parameterServers.commit(ctx, p)
 	}
-	answers, err := a.ask(ctx, wire.TypePrepare, wire.Prepare{
-		Term: p.term, Version: p.version, IDs: p.ids, Discard: p.void, Weight: p.weight, Alone: &p.recipe,
-	})
+	limit := a.answer
+	if p.named {
+		limit = math.MaxInt64 // a lease that makes no progress is taken back, and a silent member leaves
+	}
+	request := wire.Prepare{Term: p.term, Version: p.version, IDs: p.ids, Discard: p.void, Weight: p.weight, Alone: &p.recipe}
+	answers, err := a.askWithin(ctx, wire.TypePrepare, limit, func(int) any { return request })
 	if err != nil {
 		return 0, false, err
 	}
@@ -356,6 +359,9 @@ func (a *allReduce) commit(ctx context.Context, p proposal) (norm float64, appli
 // reportBeforePush reports whether a share is short enough for members to wait for it.
 // With a lost contribution a worker was lost, too: another group is formed anyway.
 func (a *allReduce) reportBeforePush() bool { return model.Length(a.workload.Vars) <= maxEarly }
+
+// commitBeforeReports is like reportBeforePush: a member that is lost ends the call.
+func (a *allReduce) commitBeforeReports() bool { return a.reportBeforePush() }
 
 // hold lets one member keep its parameters.
 func (a *allReduce) hold(ctx context.Context, at point) error {

@@ -15,6 +15,7 @@ import (
 // commit proposes the update to the holders of the parameters.
 func (c *coordinator) commit(ctx context.Context, u *update) {
 	p := propose(u, c.at(), recipeOfNext(c, u))
+	u.named = p.named
 	if p.finite {
 		p.void = c.takeVoid()
 	} else {
@@ -32,6 +33,10 @@ func (c *coordinator) commit(ctx context.Context, u *update) {
 		}
 		if err != nil {
 			return err
+		}
+		if u.named {
+			u.made = &outcome{norm, applied} // move enters it
+			return nil
 		}
 		return c.enter(u, norm, applied)
 	})

@@ -293,7 +293,7 @@ func (c *coordinator) Finish(reason error) {
 	if c.call.restores() {
 		c.call.cancel(reason)
 	}
-	c.giveUp()
+	c.withdraw()
 }
 
 // Tick takes back leases that make no progress.
@@ -360,6 +360,12 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 	switch {
 	case c.session.Unwritten() && reason != nil: // a checkpoint would have updates that the ledger lacks
 		return false, true, reason
+	case c.isMade():
+		u := c.updates[0]
+		if u.missing > 0 { // its report is on its way
+			return false, false, nil
+		}
+		return true, false, c.enter(u, u.made.norm, u.made.applied)
 	case c.flushes:
 		flushVoid(ctx, c)
 		return true, false, nil
@@ -372,6 +378,9 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 		return true, false, nil
 	case len(c.updates) > 0:
 		u := c.schedule.committable(c.updates)
+		if u == nil && c.parameters.commitBeforeReports() {
+			u = findNameable(c.updates)
+		}
 		if u != nil {
 			c.commit(ctx, u)
 		}

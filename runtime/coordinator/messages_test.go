@@ -112,10 +112,11 @@ func TestMessagesOfAnUpdate(t *testing.T) {
 	}{
 		{"leases", coordinator.sent[wire.TypeLease].frames, leases + evaluation, leases + evaluation},
 		{"reports", coordinator.received[wire.TypeReport].frames, leases + evaluation, leases + evaluation},
+		{"word of turning to a lease", coordinator.received[wire.TypeHeartbeat].frames, workers, updates},
 		{"word of commits", coordinator.sent[wire.TypeApplied].frames, 0, workers},
 		{"pushes", server.received[wire.TypePush].frames, leases, leases},
 		{"values pushed", server.received[wire.TypePush].values, leases * vector, leases * vector},
-		{"answers to pushes and the coordinator", server.sent[wire.TypeAnswer].frames, leases + updates, leases + updates + 20},
+		{"answers to the coordinator, not to pushes", server.sent[wire.TypeAnswer].frames, updates, updates + 20},
 		{"requests to commit", server.received[wire.TypePrepare].frames, updates, updates},
 		{"requests to apply", server.received[wire.TypeApply].frames, 0, 0},
 		{"requests to discard", server.received[wire.TypeDiscard].frames, 0, 0},

@@ -52,6 +52,10 @@ type parameters interface {
 	// reportBeforePush reports whether workers may report a lease before its push
 	// has arrived: the holder then waits for it when it commits.
 	reportBeforePush() bool
+	// commitBeforeReports reports whether an update may be proposed before all of its
+	// reports have come: the holders then wait for its contributions, and skip it
+	// where one of them is not finite.
+	commitBeforeReports() bool
 	// enter and leave take note of the workers that are members. leave reports
 	// whether a call that is under way cannot succeed without the worker.
 	enter(m *session.Member)
@@ -97,14 +101,22 @@ type proposal struct {
 	finite   bool    // all its losses and sums, as workers report
 	recipe   optimizer.Recipe
 	void     []int64 // leases that were taken back, for the holders to forget
+	named    bool    // some of it is being computed: the holders wait for that
 }
 
-// propose returns the proposal of an update whose units are all computed.
+// propose returns the proposal of an update whose units are all computed, or being
+// computed.
 func propose(u *update, at point, recipe optimizer.Recipe) proposal {
 	p := proposal{point: at, recipe: recipe, finite: true}
 	for _, t := range u.units {
-		p.ids, p.sessions = append(p.ids, t.id), append(p.sessions, t.session)
 		p.taken = append(p.taken, t.Contribution)
+		if t.report == nil {
+			p.ids, p.sessions = append(p.ids, t.lease.id), append(p.sessions, t.lease.member.Hello.Session)
+			p.weight += float64(t.End - t.Start)
+			p.named = true
+			continue
+		}
+		p.ids, p.sessions = append(p.ids, t.id), append(p.sessions, t.session)
 		p.weight += t.report.Weight
 		p.finite = p.finite && t.pushes()
 	}

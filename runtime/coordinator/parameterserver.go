@@ -42,6 +42,10 @@ func (p *parameterServers) reportBeforePush() bool {
 	return p.exact && len(p.addresses) == 1 && model.Length(p.workload.Vars) <= maxEarly
 }
 
+// commitBeforeReports is false: a server that waits for a contribution does nothing
+// else for the coordinator.
+func (p *parameterServers) commitBeforeReports() bool { return false }
+
 // askHeld asks every server for the state of its parameters.
 func (p *parameterServers) askHeld(ctx context.Context, term int64) (all []wire.Holding, err error) {
 	p.term = term

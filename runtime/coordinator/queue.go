@@ -74,7 +74,9 @@ type update struct {
 	workers           int
 	leaf              int64 // records in each lease of the specification
 	units             []*unit
-	missing           int // units without a report
+	missing           int      // units without a report
+	named             bool     // it was proposed before all of its reports had come
+	made              *outcome // then: the answer; nil: there is none yet
 }
 
 // unit is what a worker computes of an update or of an evaluation at a time: in

@@ -51,6 +51,7 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 		c.discard(l.id)
 		c.applied(m)
 		c.flushes = true // what some servers took must not keep others out
+		abandonNamed(c, t.update)
 		return nil
 	case r.Error != "":
 		c.applied(m)
@@ -59,6 +60,7 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 		if err == nil && r.Fault == spec.FaultEngine {
 			c.session.Dismiss(m.Member, wire.Leave{End: spec.EndError, Reason: "its engine failed: another process takes its place"})
 		}
+		abandonNamed(c, t.update)
 		return err
 	}
 	t.id, t.session, t.report, c.evidence.newest = l.id, m.Hello.Session, &r, ""

@@ -196,7 +196,14 @@ func (s *servers) ask(ctx context.Context, t wire.Type, head any) ([]wire.Answer
 // askEach sends a request to every server and collects the answers. After an
 // error it drops the connections: an answer that is still on its way would be
 // taken for one to the next request.
-func (s *servers) askEach(ctx context.Context, t wire.Type, head func(server int) any) (answers []wire.Answer, err error) {
+func (s *servers) askEach(ctx context.Context, t wire.Type, head func(server int) any) ([]wire.Answer, error) {
+	return s.askWithin(ctx, t, s.answer, head)
+}
+
+// askWithin is askEach with a limit for the time of each answer.
+func (s *servers) askWithin(
+	ctx context.Context, t wire.Type, limit time.Duration, head func(server int) any,
+) (answers []wire.Answer, err error) {
 	defer func() {
 		if err != nil {
 			s.drop(err)
@@ -209,7 +216,7 @@ func (s *servers) askEach(ctx context.Context, t wire.Type, head func(server int
 	}
 	answers = make([]wire.Answer, len(s.links))
 	for i := range s.links {
-		if answers[i], err = s.await(ctx, i, t, s.answer); err != nil {
+		if answers[i], err = s.await(ctx, i, t, limit); err != nil {
 			return nil, err
 		}
 	}

@@ -310,6 +310,9 @@ func (b *bench) hold(ctx context.Context, o *worker.Options) (served chan struct
 	}
 	server := ps.New(o.Index, b.options.Credentials, b.place(), nil, b.options.Log)
 	o.Holder, o.Address = ps.Member{Server: server}, l.Addr().String()
+	if b.tapped != nil {
+		l = &tapped{l, b.tapped}
+	}
 	served = make(chan struct{})
 	go func() {
 		defer close(served)

@@ -110,8 +110,8 @@ func SquaredNorm(sums []float32, weight float64, vars []model.Var) float64 {
 // squares adds up squares in four rows, so that an addition need not wait for
 // the one before it.
 func squares(v []float32) float64 {
-	var a, b, c, d float64
-	for ; len(v) >= 4; v = v[4:] {
+	a, b, c, d, n := squaresFirst(v)
+	for v = v[n:]; len(v) >= 4; v = v[4:] {
 		a += float64(v[0]) * float64(v[0])
 		b += float64(v[1]) * float64(v[1])
 		c += float64(v[2]) * float64(v[2])
@@ -137,8 +137,9 @@ func (r Recipe) ClipScale(squaredNorm float64) float64 {
 // before it decides, which is faster than a decision for each: an element minus
 // itself is 0, or NaN, which no addition takes back.
 func Finite(v []float32) bool {
-	var a, b, c, d float32
-	for ; len(v) >= 4; v = v[4:] {
+	a, n := finiteFirst(v)
+	var b, c, d float32
+	for v = v[n:]; len(v) >= 4; v = v[4:] {
 		a += v[0] - v[0]
 		b += v[1] - v[1]
 		c += v[2] - v[2]

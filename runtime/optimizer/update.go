@@ -16,7 +16,8 @@ import (
 // (AdamW: without decay):
 //
 //	sgd      w -= rate·g
-//	momentum v = momentum·v + g;  w -= rate·v  (nesterov: rate·(g + momentum·v))
+//	momentum v = momentum·v + g;  w -= rate·v  (nesterov: rate·(g + momentum·v));
+//	         a v below 2⁻¹²⁶ is 0
 //	adagrad  v = v + g²;  w -= rate·g/(√v + epsilon)
 //	adam     m = β₁·m + (1-β₁)·g;  v = β₂·v + (1-β₂)·g²
 //	         w -= rate·m/(1-β₁ᵗ)/(√(v/(1-β₂ᵗ)) + epsilon)  (adamw: of w·(1-rate·decay))
@@ -62,29 +63,48 @@ func UpdateScaled(vector []float32, slots [][]float32, sums []float32, weight fl
 		case r.Name == Adagrad:
 			r.updateAdagrad(w, slots[0][from:to], s, gradient, decay)
 		case r.Momentum == 0:
-			for i := range w {
-				w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
-			}
+			r.updateSGD(w, s, gradient, decay)
 		default:
 			r.updateMomentum(w, slots[0][from:to], s, gradient, decay)
 		}
 	}
 }
 
+// updateSGD is SGD without a slot.
+func (r Recipe) updateSGD(w, s []float32, gradient, decay float32) {
+	s = s[:len(w)] // which spares the loop its checks
+	for i := r.sgdFirst(w, s, gradient, decay); i < len(w); i++ {
+		w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
+	}
+}
+
+// normal returns 0 for a number that is too small for all bits of a float32. The
+// momentum of a weight that gets no gradients would become such a number and remain
+// one: a processor takes a hundred times as long for it, and no weight above 1e-30
+// has a digit for it.
+func normal(m float32) float32 {
+	if m > -0x1p-126 && m < 0x1p-126 {
+		return 0
+	}
+	return m
+}
+
 // updateMomentum is SGD with a slot.
 func (r Recipe) updateMomentum(w, slot, s []float32, gradient, decay float32) {
-	s, slot = s[:len(w)], slot[:len(w)] // which spares the loop its checks
+	s, slot = s[:len(w)], slot[:len(w)]
+	n := r.momentumFirst(w, slot, s, gradient, decay)
+	w, slot, s = w[n:], slot[n:], s[n:]
 	rate, momentum := r.LearningRate, r.Momentum
 	if r.Nesterov {
 		for i, x := range w {
 			g := s[i]*gradient + decay*x
-			m := momentum*slot[i] + g
+			m := normal(momentum*slot[i] + g)
 			slot[i], w[i] = m, x-rate*(g+momentum*m)
 		}
 		return
 	}
 	for i, x := range w {
-		m := momentum*slot[i] + (s[i]*gradient + decay*x)
+		m := normal(momentum*slot[i] + (s[i]*gradient + decay*x))
 		slot[i], w[i] = m, x-rate*m
 	}
 }

@@ -90,3 +90,19 @@ func TestCoresFollowTheWork(t *testing.T) {
 		t.Errorf("cores %v, want %v", heard, want)
 	}
 }
+
+// A server that ends does not wait: a worker that leaves an all-reduce may have been
+// asked for an update that is being computed.
+func TestWaitingEndsWithTheServer(t *testing.T) {
+	s := restored(t, io.Discard)
+	s.arrival = time.Hour
+	ctx, cancel := context.WithCancel(context.Background())
+	answer := make(chan wire.Answer)
+	go func() {
+		answer <- s.prepare(ctx, wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe})
+	}()
+	cancel()
+	if a := <-answer; a.Refused == "" || s.version != 10 {
+		t.Errorf("%+v, version %d", a, s.version)
+	}
+}

@@ -112,7 +112,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		if err := l.Skip(m); err != nil {
 			return err
 		}
-		return l.answer(s.stranger(p))
+		return l.answerPush(p, s.stranger(p))
 	}
 	if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
@@ -124,11 +124,19 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		return err
 	}
 	a := s.take(p, sums)
-	err := l.answer(a)
+	err := l.answerPush(p, a)
 	if p.Next && a.Refused == "" {
 		l.pull(pull{wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}, true})
 	}
 	return err
+}
+
+// answerPush answers a push, unless its worker waits for a refusal only.
+func (l *link) answerPush(p wire.Push, a wire.Answer) error {
+	if a.Quiet = p.Quiet; a == (wire.Answer{Quiet: true}) {
+		return nil
+	}
+	return l.answer(a)
 }
 
 // stranger refuses a push that was not read.

@@ -245,7 +245,9 @@ func (s *Server) prepare(ctx context.Context, p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.Alone != nil {
-		switch id := s.gather(p); {
+		switch id := s.gather(ctx, p); {
+		case ctx.Err() != nil:
+			return refuse("the server ends")
 		case id != 0 && s.group != nil: // others may have added up what this member lacks
 			return refuse("contribution %d did not come", id)
 		case id != 0:
@@ -268,14 +270,14 @@ const arrival = 2 * time.Second
 
 // gather waits for the named contributions: their workers may have reported
 // before they pushed. It returns one that failed, whose connection has ended or
-// that did not come in time, else 0; the caller checks term and version again.
+// that did not come in time, else 0; the caller checks term, version and context again.
 // Called with mu held, which it gives up meanwhile.
-func (s *Server) gather(p wire.Prepare) (missing int64) {
+func (s *Server) gather(ctx context.Context, p wire.Prepare) (missing int64) {
 	late, fired := time.Now().Add(s.arrival), false
 	if s.group != nil { // a contribution is lost with its worker only, and then another term begins
 		late = late.Add(time.Hour)
 	}
-	for p.Term == s.term && s.term == s.fence && p.Version == s.version {
+	for p.Term == s.term && s.term == s.fence && p.Version == s.version && ctx.Err() == nil {
 		left, waits := time.Until(late), false
 		for i, id := range p.IDs {
 			gone := i < len(p.Sessions) && p.Sessions[i] != "" && s.sessions[p.Sessions[i]] == 0
@@ -302,6 +304,7 @@ func (s *Server) gather(p wire.Prepare) (missing int64) {
 		case <-changed:
 		case <-timer.C:
 			fired = true
+		case <-ctx.Done():
 		}
 		timer.Stop()
 		s.mu.Lock()

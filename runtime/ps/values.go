@@ -59,12 +59,16 @@ func (l *link) pull(p pull) {
 // wait for an update that takes long.
 func (s *Server) sendValues(l *link) {
 	var sent point
+	var p pull
 	for {
-		var p pull
-		select {
-		case p = <-l.pulls:
-		case <-l.closed:
-			return
+		if p.Follow && sent.term != 0 { // 0: it was refused
+			p.Term, p.Version = sent.term, sent.version+1 // a newer one may have taken its place
+		} else {
+			select {
+			case p = <-l.pulls:
+			case <-l.closed:
+				return
+			}
 		}
 		if p.pushed && p.Term == sent.term && p.Version <= sent.version {
 			continue

@@ -34,6 +34,9 @@ const (
 type Conn struct {
 	conn     net.Conn
 	local    bool          // a Unix socket
+	unix     *net.UnixConn // the same, once it is greeted; nil: it is none
+	inbox    segment       // for the bodies that are received through it
+	outbox   segment       // for those that are sent
 	patience time.Duration // with a peer that says nothing
 	r        io.Reader
 	until    time.Time         // that a frame must have begun to arrive by; zero: any time
@@ -60,6 +63,7 @@ func newConn(c net.Conn) *Conn {
 // begin goes on from the handshake to the exchange of frames.
 func (c *Conn) begin() {
 	c.until = time.Time{}
+	c.unix, _ = c.conn.(*net.UnixConn)
 	c.r = bufio.NewReaderSize(arriving{c}, 64<<10)
 	go c.beat()
 }
@@ -97,6 +101,9 @@ func (a arriving) Read(p []byte) (int, error) {
 	if err := a.conn.SetReadDeadline(deadline); err != nil {
 		return 0, err
 	}
+	if a.unix != nil {
+		return readShared(a.unix, p, &a.inbox)
+	}
 	return a.conn.Read(p)
 }
 
@@ -106,8 +113,13 @@ func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
 
 // Close ends the connection; whoever is sending or receiving returns.
 func (c *Conn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.conn.Close()
+	err := c.conn.Close()
+	c.once.Do(func() {
+		close(c.closed)
+		c.inbox.close()
+		c.outbox.close()
+	})
+	return err
 }
 
 // Message is a received frame without its body, valid until the next Receive.
@@ -116,6 +128,7 @@ type Message struct {
 	Values int // elements of the body, to be read with Body next
 	head   []byte
 	header header
+	shared bool // the connection's segment has the body
 }
 
 // Decode reads the head.
@@ -207,10 +220,25 @@ func (c *Conn) SendFrame(f *Frame) error {
 // write is SendFrame with the send lock held. A frame that was not written
 // whole leaves the connection useless.
 func (c *Conn) write(f *Frame, sum uint32) error {
+	rest, kind, memory := f.body, f.kind, (*handle)(nil)
+	if c.unix != nil {
+		var flags Type
+		if flags, memory = c.outbox.put(f); flags != 0 {
+			rest, kind = nil, kind|flags
+		}
+	}
 	c.out = append(append(c.out[:0], make([]byte, headerBytes)...), f.head...)
-	header{f.kind, uint32(len(f.head)), uint32(f.size), sum}.put(c.out)
-	pending, size := append(c.buffers[:0], c.out), len(c.out)
-	for rest := f.body; ; {
+	header{kind, uint32(len(f.head)), uint32(f.size), sum}.put(c.out)
+	first := c.out
+	if memory != nil {
+		n, err := writeShared(c.unix, first, memory)
+		if err != nil {
+			return fmt.Errorf("send %s: %w", f.kind, err)
+		}
+		first = first[n:]
+	}
+	pending, size := append(c.buffers[:0], first), len(first)
+	for {
 		for len(rest) > 0 && (len(pending) == 0 || size+len(rest[0]) <= writePiece) {
 			pending, size, rest = append(pending, rest[0]), size+len(rest[0]), rest[1:]
 		}
@@ -261,7 +289,16 @@ func (c *Conn) next(maxHead, maxBody uint32) (*Message, error) {
 	if err := c.readHead(int(h.head)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", h.kind, broken(err))
 	}
-	m := &Message{Type: h.kind, Values: int(h.body / 4), head: c.head, header: h}
+	m := &Message{Type: h.kind &^ (flagShared | flagSegment), Values: int(h.body / 4), head: c.head, header: h}
+	m.shared = m.Type != h.kind
+	if m.shared {
+		if c.unix == nil {
+			return nil, fmt.Errorf("read %s: shared memory, which this connection does not have", m.Type)
+		}
+		if err := c.inbox.announce(h.kind, int(h.body)); err != nil {
+			return nil, fmt.Errorf("read %s: %w", m.Type, err)
+		}
+	}
 	if (h.body == 0 || c.local) && crc32.Checksum(m.head, castagnoli) != h.sum {
 		return nil, fmt.Errorf("read %s: checksum does not match", m.Type)
 	}
@@ -293,6 +330,12 @@ func (c *Conn) Body(m *Message, into []float32) error {
 		return nil
 	}
 	values := raw(into)
+	if m.shared {
+		if err := c.inbox.take(values); err != nil {
+			return fmt.Errorf("read %s: %w", m.Type, err)
+		}
+		return nil
+	}
 	if _, err := io.ReadFull(c.r, values); err != nil {
 		return fmt.Errorf("read %s: %w", m.Type, broken(err))
 	}
@@ -304,6 +347,9 @@ func (c *Conn) Body(m *Message, into []float32) error {
 
 // Skip reads past the values of a message that nobody wants.
 func (c *Conn) Skip(m *Message) error {
+	if m.shared {
+		return c.inbox.take(nil)
+	}
 	_, err := io.CopyN(io.Discard, c.r, 4*int64(m.Values))
 	return err
 }

@@ -13,7 +13,8 @@ import (
 //	magic u16 | protocol u8 | type u8 | head bytes u32 | body bytes u32 | CRC-32C u32 of head and body
 //
 // little-endian, then head (JSON) and body (float32s, little-endian). Through a
-// Unix socket the checksum is over the head alone: see Frame.
+// Unix socket the checksum is over the head alone: see Frame. There the two highest
+// bits of the type are flags of shared memory: see segment.
 const (
 	magic       = 0x6b53 // "Sk"
 	protocol    = 2

@@ -205,6 +205,9 @@ type Pull struct {
 	Term    int64 `json:"term"`
 	Version int64 `json:"version"`
 	Have    int64 `json:"have"` // -1: none
+	// Follow, of a member of a group, requests the sums of all later versions of the
+	// term as well.
+	Follow bool `json:"follow,omitempty"`
 }
 
 // Values answers Pull, also one that came with a push.
@@ -227,6 +230,8 @@ type Push struct {
 	// Next asks for the version that the update makes, as a Pull would, once
 	// the push has been answered.
 	Next bool `json:"next,omitempty"`
+	// Quiet is of a worker that has reported already: only a refusal is answered.
+	Quiet bool `json:"quiet,omitempty"`
 	spec.Contribution
 }
 
@@ -237,6 +242,7 @@ type Answer struct {
 	// asked in a lower one has been superseded.
 	Term    int64  `json:"term,omitempty"`
 	Refused string `json:"refused,omitempty"`
+	Quiet   bool   `json:"quiet,omitempty"` // of a quiet Push
 	// Missing, of Prepare, is a contribution that did not come, and will not.
 	Missing int64  `json:"missing,omitempty"`
 	Error   string `json:"error,omitempty"`

@@ -295,12 +295,16 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 		return r, false, err
 	}
 	r = reported(total)
-	if r.Version = s.loaded.version; !r.Finite {
-		return r, false, nil // the update will be skipped: nothing to push
-	}
-	r.Losses = losses
 	early := b.Early
-	if early { // what the coordinator does about it, it does while the push travels
+	sums := s.sums
+	if r.Version = s.loaded.version; r.Finite {
+		r.Losses = losses
+	} else if !early || s.Holder == nil {
+		return r, false, nil // the update will be skipped: nothing to push
+	} else {
+		sums = s.notFinite() // the members may wait for it: they skip the update
+	}
+	if early && s.Holder == nil { // what the coordinator does about it, it does while the push travels
 		if err := s.report(b, r); err != nil {
 			return r, true, err
 		}
@@ -310,21 +314,21 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	}
 	push := wire.Push{
 		ID: b.ID, Version: s.loaded.version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Leaves: b.Leaves(),
-		Contribution: b.Contribution,
+		Quiet: early, Contribution: b.Contribution,
 	}
 	push.Worker = s.Index
-	lease := b.Lease
+	lease, reported := b.Lease, b.reported
 	b.reported = true // or will be, once the servers have answered
 	defer s.Spent.begin(communicating)()
-	err = s.exchange.contribute(push, s.sums, func(refused bool) error {
-		switch {
-		case early:
-			return nil
-		case refused:
+	err = s.exchange.contribute(push, sums, func(refused bool) error {
+		if refused {
 			return s.sendReport(&lease, wire.Report{Dropped: true})
 		}
 		return s.sendReport(&lease, r)
 	})
+	if early && !reported && err == nil { // the members wait for the push, not for the report
+		err = s.sendReport(&lease, r)
+	}
 	return r, err != nil, err
 }
 
@@ -370,6 +374,13 @@ func (s *session) vector() []float32 {
 		copy(v[p.offset:], p.sums)
 	}
 	return v
+}
+
+// notFinite returns a copy of the sums that no update can take.
+func (s *session) notFinite() spans {
+	v := s.vector()
+	v[0] = float32(math.NaN())
+	return spans{{0, v}}
 }
 
 func merge(left, right []float32) {

@@ -27,7 +27,7 @@ type exchange interface {
 	reload()
 	// contribute sends the sums of a lease, and does not wait for the answer. Once
 	// it has arrived, then is called with whether the lease was refused: then it
-	// is void.
+	// is void. A quiet push has no answer, and then is not called.
 	contribute(p wire.Push, sums spans, then func(refused bool) error) error
 	// inFlight reports whether an answer to contribute has not arrived.
 	inFlight() bool

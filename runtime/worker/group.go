@@ -155,8 +155,8 @@ func (g *group) connected() int64 {
 	return g.term
 }
 
-// connect connects to the members of a group, and asks them for their sums of the
-// next update.
+// connect connects to the members of a group, and requests their sums of all updates
+// to come.
 func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wire.Group, at wire.Applied) error {
 	keep := make(map[string]bool)
 	for i, address := range next.Members {
@@ -183,7 +183,7 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 			g.mu.Unlock()
 			receiving.Go(func() error { return g.listen(m) })
 		}
-		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1}, nil); err != nil {
+		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1, Follow: true}, nil); err != nil {
 			m.conn.Close()
 			return memberError{i, fmt.Errorf("ask member %d: %w", i, err)}
 		}
@@ -244,7 +244,7 @@ func (g *group) receive(m *member) error {
 		switch msg.Type {
 		case wire.TypeAnswer:
 			var a wire.Answer
-			if err = msg.Decode(&a); err == nil {
+			if err = msg.Decode(&a); err == nil && (!a.Quiet || a.Error != "") {
 				_, err = takeAnswer(m.flights, a)
 			}
 		case wire.TypeValues:
@@ -259,8 +259,7 @@ func (g *group) receive(m *member) error {
 	}
 }
 
-// take reads the sums of a share into the holder's buffer, and requests the sums of the
-// next update.
+// take reads the sums of a share into the holder's buffer.
 func (g *group) take(m *member, msg *wire.Message) error {
 	var v wire.Values
 	if err := msg.Decode(&v); err != nil {
@@ -276,10 +275,8 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := m.conn.Body(msg, into); err != nil {
 		return err
 	}
-	if !done() { // connect has asked for the sums of another term
-		return nil
-	}
-	return m.conn.Send(wire.TypePull, wire.Pull{Term: v.Term, Version: v.Version + 1, Have: -1}, nil)
+	done() // if not, connect has requested the sums of another term
+	return nil
 }
 
 func (g *group) news() <-chan struct{} { return g.came }
@@ -331,7 +328,9 @@ func (g *group) pull(ctx context.Context, r engine.Replica, want loaded, _ bool,
 func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) error) error {
 	p.Next = false
 	at, links := g.membersOf(p.Term)
-	if links == nil {
+	if links == nil && p.Quiet {
+		return nil
+	} else if links == nil {
 		return then(true)
 	}
 	f := &flight{then: then}
@@ -344,6 +343,9 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 			if a := g.holder.Contribute(p, parts); a.Refused != "" {
 				f.refused.Store(true)
 			}
+			if p.Quiet {
+				continue
+			}
 			if err := f.land(); err != nil {
 				return err
 			}
@@ -353,7 +355,9 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 		if err != nil {
 			return err
 		}
-		m.flights <- f // never blocks: it has room for all leases
+		if !p.Quiet {
+			m.flights <- f // never blocks: it has room for all leases
+		}
 		if err := m.conn.SendFrame(frame); err != nil || m.gone.Load() {
 			m.conn.Close() // its listener refuses what is not answered
 			if m.gone.Load() {

@@ -91,7 +91,11 @@ func (s *servers) listen(ctx context.Context, i int) error {
 		switch m.Type {
 		case wire.TypeAnswer:
 			var a wire.Answer
-			if err = m.Decode(&a); err == nil {
+			switch err = m.Decode(&a); {
+			case err != nil:
+			case a.Quiet && a.Error == "":
+				s.stale.Store(true)
+			default:
 				var refused bool
 				if refused, err = takeAnswer(p.flights, a); refused {
 					s.stale.Store(true)
@@ -287,7 +291,9 @@ func (s *servers) contribute(m wire.Push, sums spans, then func(refused bool) er
 		}
 		frame, err := wire.NewFrame(wire.TypePush, m, sums.cut(s.from(i), to)...)
 		if err == nil {
-			p.flights <- f // never blocks: it has room for all leases
+			if !m.Quiet {
+				p.flights <- f // never blocks: it has room for all leases
+			}
 			err = p.conn.SendFrame(frame)
 		}
 		if err != nil {

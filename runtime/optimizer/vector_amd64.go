@@ -1,0 +1,78 @@
+//go:build amd64 && !amd64.v3
+
+package optimizer
+
+import "golang.org/x/sys/cpu"
+
+// Loops over vectors with AVX, which round as the loops in Go do that they take the
+// place of: GOAMD64=v3 lets Go round once where it multiplies and adds, these loops
+// never do. Each does the first elements of its vectors and returns their number.
+
+//go:noescape
+func momentum8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
+
+//go:noescape
+func nesterov8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
+
+//go:noescape
+func sgd8(w, s *float32, n int, gradient, decay, rate float32)
+
+//go:noescape
+func squares4(v *float32, n int, rows *[4]float64)
+
+//go:noescape
+func residues8(v *float32, n int, rows *[8]float32)
+
+// countWhole returns how many of n elements a loop does that takes so many at a time.
+func countWhole(n, at int) int {
+	if !cpu.X86.HasAVX {
+		return 0
+	}
+	return n - n%at
+}
+
+// momentumFirst begins updateMomentum. All vectors are as long as w.
+func (r Recipe) momentumFirst(w, slot, s []float32, gradient, decay float32) int {
+	n := countWhole(len(w), 8)
+	switch {
+	case n == 0:
+	case r.Nesterov:
+		nesterov8(&w[0], &slot[0], &s[0], n, gradient, decay, r.Momentum, r.LearningRate)
+	default:
+		momentum8(&w[0], &slot[0], &s[0], n, gradient, decay, r.Momentum, r.LearningRate)
+	}
+	return n
+}
+
+// sgdFirst begins updateSGD. s is as long as w.
+func (r Recipe) sgdFirst(w, s []float32, gradient, decay float32) int {
+	n := countWhole(len(w), 8)
+	if n > 0 {
+		sgd8(&w[0], &s[0], n, gradient, decay, r.LearningRate)
+	}
+	return n
+}
+
+// squaresFirst begins squares: its sums in four rows.
+func squaresFirst(v []float32) (a, b, c, d float64, n int) {
+	if n = countWhole(len(v), 4); n == 0 {
+		return
+	}
+	var rows [4]float64
+	squares4(&v[0], n, &rows)
+	return rows[0], rows[1], rows[2], rows[3], n
+}
+
+// finiteFirst begins Finite: not is 0 where all of the first n elements are finite,
+// else NaN.
+func finiteFirst(v []float32) (not float32, n int) {
+	if n = countWhole(len(v), 16); n == 0 {
+		return
+	}
+	var rows [8]float32
+	residues8(&v[0], n, &rows)
+	for _, r := range rows {
+		not += r
+	}
+	return not, n
+}
