@@ -42,6 +42,7 @@ type measurement struct {
 const (
 	modeResident = "resident" // records and parameters stay on the device: forward, backward, update
 	modeStaged   = "staged"   // the next records are copied during the running step
+	modeWorker   = "worker"   // as staged, and each update's loss and norm on the host: a run with one worker
 	modeLease    = "lease"    // parameters and several micro-batches up, sums down: with parameter servers
 )
 
@@ -67,7 +68,7 @@ func benchCommand() *cobra.Command {
 	f.IntVar(&m.Batch, "batch", 64, "`RECORDS` of a micro-batch")
 	f.IntVar(&m.Group, "micro-batches", 16, "`NUMBER` of micro-batches of a lease")
 	f.StringVar(&m.ComputeType, "compute-type", "", "`TYPE` of the arithmetic: f32, tf32 or bf16; default: the engine's")
-	f.StringVar(&m.Mode, "mode", modeResident, "`MODE`: resident, staged or lease")
+	f.StringVar(&m.Mode, "mode", modeResident, "`MODE`: resident, staged, worker or lease")
 	f.Float64Var(&m.Seconds, "seconds", 1, "`SECONDS` of each of three windows")
 	cmd.AddCommand(benchReduceCommand())
 	return cmd
@@ -91,8 +92,8 @@ func (m *measurement) data() (model.Data, error) {
 
 // measure builds the model and fills in the results.
 func (m *measurement) measure(ctx context.Context) error {
-	if !slices.Contains([]string{modeResident, modeStaged, modeLease}, m.Mode) {
-		return fmt.Errorf("mode %q: want %s, %s or %s", m.Mode, modeResident, modeStaged, modeLease)
+	if !slices.Contains([]string{modeResident, modeStaged, modeWorker, modeLease}, m.Mode) {
+		return fmt.Errorf("mode %q: want %s, %s, %s or %s", m.Mode, modeResident, modeStaged, modeWorker, modeLease)
 	}
 	if m.Batch < 1 || m.Group < 1 || !(m.Seconds > 0) {
 		return errors.New("batch, micro-batches and seconds must be above 0")
@@ -228,7 +229,8 @@ func (b *bench) stepOf(ctx context.Context) (func(n int) error, error) {
 		ahead := make(chan engine.Staged, 1)
 		failed := make(chan error, 1)
 		next := func(i int) (engine.Staged, error) { return resident[i%len(resident)], nil }
-		if b.Mode == modeStaged {
+		kept, staged := b.Mode == modeWorker, b.Mode != modeResident
+		if staged {
 			go func() {
 				defer close(ahead)
 				for i := range n {
@@ -252,10 +254,10 @@ func (b *bench) stepOf(ctx context.Context) (func(n int) error, error) {
 			if err != nil {
 				return err
 			}
-			if _, err := b.replica.Step(ctx, s, engine.Pass{First: i == 0}); err != nil {
+			if _, err := b.replica.Step(ctx, s, engine.Pass{First: i == 0, Last: kept, Keep: kept}); err != nil {
 				return err
 			}
-			if b.Mode == modeStaged {
+			if staged {
 				s.Release()
 			}
 			if err := u.Update(nil, float64(b.Batch), recipe); err != nil {

@@ -41,6 +41,7 @@ func TestLongCheckGoesOn(t *testing.T) {
 		unit() { echo "$1 $2 of $3" >>done; SECONDS=$((SECONDS + 40)); made=1; }
 		bulk() { echo "bulk $1 of $2" >>done; SECONDS=$((SECONDS + 90)); made=$((200 - $1 < 90 ? 200 - $1 : 90)); }
 		broken() { echo "broken" >>done; }
+		unset SECONDS # it is a plain number from then on
 		SECONDS=0
 		part models 3 40 unit models
 		part kills 200 80 bulk
@@ -83,7 +84,7 @@ func TestCheckHelpers(t *testing.T) {
 		same_bits same || echo "the same bits"
 		same_bits other && echo "other bits"
 		same_bits true && echo "no bits"
-		STATE=x; LIMIT=10; SECONDS=0
+		unset SECONDS; STATE=x; LIMIT=10; SECONDS=0
 		half() { exit 9; }
 		note a 1 2
 		(part a 2 5 half)

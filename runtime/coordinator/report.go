@@ -13,7 +13,7 @@ func (c *coordinator) assignAll() {
 	message := c.evidence.newest
 	if !c.session.Attended() {
 		waits := fmt.Sprintf("waiting for workers: %d of at least %d", c.session.CountWorkers(), c.Spec.Worker.MinReplicas)
-		if message := cmp.Or(message, c.session.Waiting()); message != "" {
+		if message := cmp.Or(message, c.session.Status().Waiting()); message != "" {
 			waits += ": " + message
 		}
 		c.session.Explain(waits)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
@@ -60,16 +59,6 @@ func (s server) takeUsage(now time.Time, role string, of spec.Usage) {
 	if err := s.note(spec.Event{Type: spec.EventUsage, Usage: &of}); err != nil {
 		s.Log.Warn("a role's usage is not in the history", "role", role, "error", err)
 	}
-}
-
-// Waiting names the first worker that waits, and what it waits for; "": no worker does.
-func (s *Session) Waiting() string {
-	for _, role := range slices.Sorted(maps.Keys(s.usages.newest)) {
-		if text := s.usages.newest[role].Waiting; text != "" {
-			return role + " " + text
-		}
-	}
-	return ""
 }
 
 // postUsage takes the report of a worker or server.

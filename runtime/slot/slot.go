@@ -27,8 +27,8 @@ type Options struct {
 	Needs  int          // slots that the run has at least while it works, 0: one
 	Folder string       // of the slots' files, where all processes share it; "" = Folder()
 	Log    *slog.Logger // tells of a wait
-	// Waits hears of the processes that have the slots, as often as they change, and of ""
-	// at the end of a wait; nil: it is not called.
+	// Waits is called with the processes that have the slots, as often as they change, and
+	// with "" at the end of a wait; nil: no call.
 	Waits func(holders string)
 }
 
@@ -46,9 +46,9 @@ type holder struct {
 
 // Take waits until one of the devices has a free slot, and takes it. The first
 // device of the list that is free counts. A run that needs several slots takes none
-// unless those that it has and the free ones suffice, so that two runs never wait for
-// each other's slots for ever: the last one that took a slot gets all that it needs. Take
-// returns an error where ctx ends or the files cannot be used.
+// unless its own slots and the free ones suffice. Two runs never wait for each other for
+// ever: the run that took the last slot gets all that it needs. Take returns an error
+// where ctx ends or the files cannot be used.
 func Take(ctx context.Context, devices []engine.Device, o Options) (*Slot, error) {
 	if len(devices) == 0 {
 		return nil, errors.New("take a GPU: this process sees none")

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -23,8 +24,8 @@ type Usage struct {
 	Processes int       `json:"processes,omitempty"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
 	Work      Work      `json:"work,omitzero"`    // of a worker of a built-in model
-	// Waiting is what the role waits for before it begins to work, as a whole clause:
-	// "waits for a GPU: …". "": it does not wait.
+	// Waiting is the reason why the role does not work yet: "waits for a GPU: …"; "": it
+	// works.
 	Waiting string `json:"waiting,omitempty"`
 	// GPUs has the newest readings of the GPUs of the role's machine; of an event
 	// without names and processes.
@@ -93,11 +94,24 @@ func (u *Usage) Validate() error {
 	return u.GPUs.Validate()
 }
 
-// Waits returns the usage with what its role waits for, shortened to what Validate lets
-// through.
+// Waits returns the usage of a role that waits, with the reason, shortened to the length
+// that Validate allows.
 func (u Usage) Waits(text string) Usage {
 	u.Waiting = first(text, maxWaiting)
 	return u
+}
+
+// Waiting names the first role that waits before it works, with its reason; "": none does.
+func (s *Status) Waiting() string {
+	if s == nil { // nothing was published yet
+		return ""
+	}
+	for _, role := range slices.Sorted(maps.Keys(s.Usage)) {
+		if text := s.Usage[role].Waiting; text != "" {
+			return role + " " + text
+		}
+	}
+	return ""
 }
 
 // MergeUsage returns one usage for two of a role, which are the means of so many

@@ -184,6 +184,11 @@ atLeast() { # name, number, least
 }
 measured() { stoke-trainer-gpu bench "$1" --engine xla --shape 28x28 --batch 64 --mode "$2" --seconds 0.3 | steps; }
 atLeast "mlp 64, staged" "$(measured mlp staged)" 1
+# A run with one worker, without its data: against the same network with everything resident.
+alone=$(stoke-trainer-gpu bench resnet20 --engine xla --shape 32x32x3 --batch 128 --compute-type bf16 --mode worker --seconds 0.3 | steps)
+whole=$(stoke-trainer-gpu bench resnet20 --engine xla --shape 32x32x3 --batch 128 --compute-type bf16 --seconds 0.3 | steps)
+row "resnet20, one worker of resident" "$(awk -v a="${alone:-0}" -v w="${whole:-0}" 'BEGIN { print a > 0 && a >= 0.9 * w ? "ok" : "FAILED" }')" \
+	"${alone:-nothing} of ${whole:-nothing} steps/s, want 0.9"
 atLeast "mlp 64, lease of 16" "$(measured mlp lease)" 10000
 atLeast "mnist-cnn 64, lease of 16" "$(measured mnist-cnn lease)" 3000
 
