@@ -235,7 +235,8 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	if p, err := parseRun(text); err == nil && p.isByID {
 		run, err := r.findNamed(ctx, p)
 		if errors.Is(err, providers.ErrNoRun) {
-			r.s.complain(problem("No such run", "This machine has no run %q in the default folder of runs. \"stoke runs -machine\" lists them.", text))
+			r.s.complain(problem("No such run",
+				"This machine has no run %q in the default folder of runs. \"stoke runs -machine\" lists them.", text))
 			return nil, failed
 		}
 		return run, err
