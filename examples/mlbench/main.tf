@@ -46,6 +46,7 @@ module "benchmark" {
   format          = var.task.format
   path            = try(var.task.path, null)
   model           = var.task.model
+  strategy        = "all_reduce"
   hyperparameters = var.task.hyperparameters
   push            = var.push
   tarball         = var.push == null ? "mlbench.tar" : null

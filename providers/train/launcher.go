@@ -67,6 +67,14 @@ func (s *settings) launcherOf(v cty.Value) (launch.Launcher, error) {
 	return kubernetes.New(dial, launch.Placement{Namespace: place}, folder), nil
 }
 
+// benchmarks returns the launcher of a benchmark in a cluster, and the path of
+// stoke-trainer in its pods.
+func (s *settings) benchmarks(c *connect.Connection, o providers.RunBenchmark) (launch.Launcher, string) {
+	dial := func(ctx context.Context) (*connected.Client, error) { return s.clusters.Get(ctx, *c) }
+	p := launch.Placement{Namespace: o.Namespace, Image: o.Image, AgentImage: o.Image, Program: true, Port: defaultPort}
+	return kubernetes.New(dial, p, ""), kubernetes.AgentProgram
+}
+
 // connectionAt is the connection of a stored object; nil: it is of this machine.
 func connectionAt(v cty.Value) (*connect.Connection, error) {
 	v, _ = v.UnmarkDeep()

@@ -17,10 +17,8 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
-	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
 	benchmark "github.com/stokehq/stoke/providers/train/bench"
 	"github.com/stokehq/stoke/providers/train/launch"
-	"github.com/stokehq/stoke/providers/train/launch/kubernetes"
 	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/gpu"
@@ -267,9 +265,8 @@ func (runs) Benchmark(ctx context.Context, o providers.RunBenchmark, each func(p
 		s.clusters.SSH = ssh
 	}
 	defer s.clusters.Close()
-	l := kubernetes.New(func(ctx context.Context) (*connected.Client, error) { return s.clusters.Get(ctx, *c) },
-		launch.Placement{Namespace: o.Namespace, Image: o.Image, AgentImage: o.Image, Program: true, Port: defaultPort}, "")
-	return benchmark.Measure(ctx, l, kubernetes.AgentProgram, o.Workers, result)
+	l, program := s.benchmarks(c, o)
+	return benchmark.Measure(ctx, l, program, o.Workers, result)
 }
 
 // gone translates that nothing is left of a run.

@@ -62,6 +62,7 @@ resource "train_experiment" "this" {
   image              = train_image.this.reference
   image_pull_secrets = var.image_pull_secrets
   model              = var.model
+  strategy           = var.strategy
   dataset            = train_dataset.this.uri
   dataset_path       = "/data"
   hyperparameters    = var.hyperparameters
@@ -81,14 +82,17 @@ resource "train_experiment" "this" {
     storage_class     = var.coordinator.storage_class
   }
 
-  parameter_server {
-    replicas          = var.parameter_server.replicas
-    cpu               = var.parameter_server.cpu
-    memory            = var.parameter_server.memory
-    ephemeral_storage = var.parameter_server.ephemeral_storage
-    bandwidth_mbps    = var.parameter_server.bandwidth_mbps
-    node_selector     = var.parameter_server.node_selector
-    spread_over       = var.parameter_server.spread_over
+  dynamic "parameter_server" {
+    for_each = var.strategy == "all_reduce" ? [] : [1]
+    content {
+      replicas          = var.parameter_server.replicas
+      cpu               = var.parameter_server.cpu
+      memory            = var.parameter_server.memory
+      ephemeral_storage = var.parameter_server.ephemeral_storage
+      bandwidth_mbps    = var.parameter_server.bandwidth_mbps
+      node_selector     = var.parameter_server.node_selector
+      spread_over       = var.parameter_server.spread_over
+    }
   }
 
   worker {

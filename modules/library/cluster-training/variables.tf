@@ -177,8 +177,19 @@ variable "coordinator" {
   }
 }
 
+variable "strategy" {
+  description = "How gradients become updates: parameter_server, or all_reduce, where every worker holds all parameters and there are no servers."
+  type        = string
+  default     = "parameter_server"
+
+  validation {
+    condition     = contains(["parameter_server", "all_reduce"], var.strategy)
+    error_message = "The strategy is parameter_server or all_reduce."
+  }
+}
+
 variable "parameter_server" {
-  description = "Pods that hold the parameters; cpu, memory and bandwidth_mbps are of each."
+  description = "Pods that hold the parameters, with the strategy parameter_server; cpu, memory and bandwidth_mbps are of each."
   type = object({
     replicas          = optional(number, 1)
     cpu               = optional(string)
