@@ -69,7 +69,7 @@ func (f *planFlags) addVariables(flags *pflag.FlagSet) {
 func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	flags.BoolVar(&s.compact, "compact-warnings", false, "Where there are warnings and no errors, print their summaries only.")
 	flags.BoolVar(&s.concise, "concise", false, "Leave out the lines about objects being read.")
-	flags.BoolVar(&f.input, "input", true, "Ask for nothing: what is missing is an error.")
+	flags.BoolVar(&f.input, "input", true, "Do not prompt; fail if input is missing.")
 	f.lock.add(flags)
 	s.addNoColor(flags)
 	flags.Var(&f.parallelism, "parallelism", "How many objects are worked on at the same time, at most: `N`, 10 unless said otherwise. TYPE=N, PROVIDER=N and host=N limit one type, one provider and each machine. May be given several times.")

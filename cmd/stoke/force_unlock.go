@@ -14,10 +14,10 @@ func forceUnlockCommand(s *session) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "force-unlock [options] LOCK_ID",
-		Short: "Break the lock of a run that is dead",
-		Long: `Breaks the lock on the state of the selected workspace. Its ID is in the message
-that a locked state gives. Do it only when no other run is at work: two runs at a
-time harm each other. A local state's lock cannot be broken while its holder
+		Short: "Remove the state's lock of a dead run",
+		Long: `Removes the lock on the state of the selected workspace. Its ID is in the message
+about a locked state. Use it only when no other run is active: two runs at a
+time harm each other. A local state's lock cannot be removed while its holder
 lives.
 
 Locks of stoke in buckets and Kubernetes are leases: a later run takes the lease

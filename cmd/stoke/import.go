@@ -15,7 +15,7 @@ func importCommand(s *session) *cobra.Command {
 	f := &planFlags{scopeFlags: scopeFlags{refresh: refreshAll}}
 	cmd := &cobra.Command{
 		Use:   "import [options] ADDRESS ID",
-		Short: "Take an existing object into the state",
+		Short: "Import an existing object into the state",
 		Long: `Looks up an existing object by the ID that its provider knows it by, and stores it
 under ADDRESS, which the configuration must have. The object itself is not touched.
 An import block does the same as part of a plan, which shows it first.`,

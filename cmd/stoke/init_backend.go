@@ -33,7 +33,7 @@ func (f *backendFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.reconfigure, "reconfigure", false, "Use the backend as it is configured now, and leave existing states where they are.")
 	flags.BoolVar(&f.migrate, "migrate-state", false, "Use the backend as it is configured now, and take existing states along. Asks before it copies.")
 	flags.BoolVar(&f.forceCopy, "force-copy", false, "As -migrate-state, without asking.")
-	flags.BoolVar(&f.input, "input", true, "Ask for nothing: where an answer is needed, fail.")
+	flags.BoolVar(&f.input, "input", true, "Do not prompt; fail if an answer is needed.")
 	f.lock.add(flags)
 	in(flags, title, "backend", "backend-config", "reconfigure", "migrate-state", "force-copy", "input", "lock", "lock-timeout")
 }

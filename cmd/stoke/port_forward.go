@@ -17,12 +17,12 @@ func portForwardCommand(s *session) *cobra.Command {
 	var role string
 	cmd := &cobra.Command{
 		Use:   "port-forward [options] ADDRESS [LOCAL:]REMOTE...",
-		Short: "Have ports of a pod on this machine",
-		Long: `Listens on ports of 127.0.0.1, and passes connections on to a pod behind an object
-of the state, until Ctrl-C. REMOTE is a port's number, or the name that the pod
-has for it. LOCAL is the same number where it is left out; ":REMOTE" takes any
-that is free, and so does a name. Where no role is named, a pod is taken that
-runs and is ready, and another one when that is gone.`,
+		Short: "Forward local ports to a pod",
+		Long: `Listens on ports of 127.0.0.1, and forwards connections to a pod behind an object
+of the state, until Ctrl-C. REMOTE is a number, or the pod's name for the port.
+LOCAL is by default the same number; with ":REMOTE" or a name it is any free
+port. Without a role the command selects a pod that runs and is ready, and
+another pod when that one ends.`,
 	}
 	cmd.Flags().StringVar(&role, "role", "", "Forward to `ROLE`: a pod, or an object (\"web\").")
 	f.add(s, cmd.Flags())

@@ -253,7 +253,7 @@ func (s *session) builtIn(what string) error {
 func providersLockCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [options] [PROVIDER...]",
-		Short: "Say which providers are built in",
+		Short: "List the built-in providers",
 		Long: `Terraform pins the packages of providers with this command. Stoke's providers are
 part of the program, so its version pins them, and no lock file is written. It
 fails where the configuration needs a provider that is not built in.`,
@@ -271,7 +271,7 @@ fails where the configuration needs a provider that is not built in.`,
 func providersMirrorCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror [options] FOLDER",
-		Short: "Say which providers are built in",
+		Short: "List the built-in providers",
 		Long: `Terraform copies the packages of providers into a folder with this command.
 Stoke's providers are part of the program, so there is nothing to copy and
 nothing is written. It fails where the configuration needs another provider.`,

@@ -23,7 +23,7 @@ func proxyCommand(s *session) *cobra.Command {
 	var port int
 	cmd := &cobra.Command{
 		Use:   "proxy [options] ADDRESS",
-		Short: "Let programs reach a cluster behind SSH",
+		Short: "Forward a local port to a cluster behind SSH",
 		Long: `Listens on this computer, so that kubectl and other programs reach, through SSH,
 the API server of the cluster that the object at ADDRESS is or belongs to. The
 kubeconfig that "stoke kubeconfig ADDRESS" prints names this address. The proxy

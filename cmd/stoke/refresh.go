@@ -6,7 +6,7 @@ func refreshCommand(s *session) *cobra.Command {
 	f := &planFlags{refreshOnly: true, scopeFlags: scopeFlags{refresh: refreshAll}}
 	cmd := &cobra.Command{
 		Use:   "refresh [options]",
-		Short: "Store what the real objects are like now",
+		Short: "Store the observed values of the real objects",
 		Long: `Reads the real objects and stores what is different in the state, without asking.
 It is the same as "stoke apply -refresh-only -auto-approve"; without -auto-approve
 that command shows the differences first, which is the better way.`,

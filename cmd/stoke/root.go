@@ -110,7 +110,7 @@ func (s *session) verdict(err error) int {
 func newRoot(s *session) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "stoke",
-		Short:         "Declare machines, clusters and training runs, and let them become real",
+		Short:         "Declare machines, clusters and training runs, and create them",
 		SilenceErrors: true, SilenceUsage: true, DisableSuggestions: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -20,7 +20,7 @@ func logsCommand(s *session) *cobra.Command {
 	var rank int
 	cmd := &cobra.Command{
 		Use:   "logs [options] ADDRESS",
-		Short: "Show what the processes of a run have said",
+		Short: "Show the logs of a run's processes",
 		Long: `Shows the logs of the run behind an object of the state: of all processes in the
 order of time, each line behind the name of its role, or of one role. A program's
 processes are rank-0, rank-1 and so on; the role of a worker has its ranks, too.

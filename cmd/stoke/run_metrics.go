@@ -30,7 +30,7 @@ func metricsCommand(s *session) *cobra.Command {
 	var o metricsFlags
 	cmd := &cobra.Command{
 		Use:   "metrics [options] ADDRESS",
-		Short: "Show what was measured in a run",
+		Short: "Show the metrics of a run",
 		Long: `Shows what was measured in the run behind an object of the state, the oldest
 first: every update with its loss, every evaluation, and what else happened.
 -csv gives one row per value: number, time, type, epoch, step, name, value. An

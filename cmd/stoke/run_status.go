@@ -22,7 +22,7 @@ func statusCommand(s *session) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [options] ADDRESS",
-		Short: "Show how a run stands",
+		Short: "Show the status of a run",
 		Long: `Shows the run behind an object of the state: an experiment's phase, progress,
 newest checkpoint and metrics, its processes with their processors and memory, and
 its GPUs with their health; the pods of Kubernetes objects, with the reasons why

@@ -16,7 +16,7 @@ func stateReplaceProviderCommand(s *session) *cobra.Command {
 	var approved, input bool
 	cmd := &cobra.Command{
 		Use:   "replace-provider [options] FROM TO",
-		Short: "Hand objects in the state to another provider",
+		Short: "Change the provider of objects in the state",
 		Long: `Writes another provider into all objects of one provider, such as after a fork or
 when a provider got another source address. Both are source addresses, such as
 stokehq/train. The new provider must understand what the old one has stored.`,

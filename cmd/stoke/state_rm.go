@@ -15,7 +15,7 @@ func stateRmCommand(s *session) *cobra.Command {
 	f := &editFlags{keep: true}
 	cmd := &cobra.Command{
 		Use:   "rm [options] ADDRESS...",
-		Short: "Forget objects without destroying them",
+		Short: "Remove objects from the state without destroying them",
 		Long: `Takes objects out of the state and leaves them as they are: Stoke no longer
 manages them. An address may name an object, a resource with all its instances, or
 a module with all that it holds. Where the configuration can say it, a removed

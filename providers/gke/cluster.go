@@ -159,7 +159,7 @@ func clusterAttributes() schema.Schema {
 			"destroy_cloud_objects": optionalSet("Cloud objects made by the cluster that a destroy deletes first: " +
 				"load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes have the reclaim policy " +
 				"Delete, with all data). Other kinds stay and are billed; the destroy lists them. It takes effect when it has been applied."),
-			"bootstrap_pool": schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
+			"bootstrap_pool": schema.BoolAttribute{Computed: true, Description: "Whether the cluster still has the pool that it was created with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
 			"access":         access,
 			"kubeconfig":     schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
 		},

@@ -42,7 +42,7 @@ func windowSchema() schema.Attribute {
 }
 
 func exclusionSchema() schema.Attribute {
-	return schema.MapNestedAttribute{Optional: true, Description: "When it may not, by name. Exclusions that were set elsewhere under other names stay.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+	return schema.MapNestedAttribute{Optional: true, Description: "Periods without maintenance, by name. Exclusions with other names, set outside stoke, stay.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"start": schema.StringAttribute{Required: true, Description: "Beginning."},
 		"end":   schema.StringAttribute{Required: true, Description: "End."},
 		"scope": schema.StringAttribute{Optional: true, Description: "NO_UPGRADES, which is the default, NO_MINOR_UPGRADES, or NO_MINOR_OR_NODE_UPGRADES."},
