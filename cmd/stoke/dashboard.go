@@ -63,7 +63,8 @@ read as stoke status reads them.`,
 			l.Close()
 			return err
 		}
-		if err := s.said("The dashboard is at\n\n  %s\n\nThe link works once. Ctrl-C ends the dashboard.\n", server.Link()); err != nil {
+		if err := s.printOrStop("The dashboard is at\n\n  %s\n\nThe link works once. Ctrl-C ends the dashboard.\n",
+			server.Link()); err != nil {
 			l.Close()
 			return err
 		}
@@ -127,7 +128,7 @@ func (w *shownRuns) choose(ctx context.Context, args []string) error {
 	}
 	for _, text := range w.only {
 		if !slices.ContainsFunc(entries, func(e dashboard.Entry) bool { return e.Address == text }) {
-			w.s.complain(problem("Not a run", "The state has no run at %s.%s", text, w.now.others()))
+			w.s.complain(problem("Not a run", "The state has no run at %s.%s", text, w.now.describeOthers()))
 			return failed
 		}
 	}
@@ -209,7 +210,7 @@ func idOf(v cty.Value) string {
 }
 
 // opener returns a function that opens the run behind some objects, the newest first.
-func (w *shownRuns) opener(r *runs, found []behind) func(context.Context) (providers.Run, error) {
+func (w *shownRuns) opener(r *runs, found []runSource) func(context.Context) (providers.Run, error) {
 	return func(ctx context.Context) (providers.Run, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -36,8 +36,8 @@ const (
 	otherOptions = "Other options"
 )
 
-// in puts flags into a group of the help text.
-func in(flags *pflag.FlagSet, title string, names ...string) {
+// addFlagGroup puts flags into a group of the help text.
+func addFlagGroup(flags *pflag.FlagSet, title string, names ...string) {
 	for _, name := range names {
 		if err := flags.SetAnnotation(name, optionGroup, []string{title}); err != nil {
 			panic(err) // a flag that is not there
@@ -51,12 +51,12 @@ func (f *planFlags) addPlan(flags *pflag.FlagSet, withModes bool) {
 	if withModes {
 		flags.BoolVar(&f.destroy, "destroy", false, "Plan to destroy everything that the state holds.")
 		flags.BoolVar(&f.refreshOnly, "refresh-only", false, "Look for what changed outside of Stoke, and plan to store it; nothing else.")
-		in(flags, planOptions, "destroy", "refresh-only")
+		addFlagGroup(flags, planOptions, "destroy", "refresh-only")
 	}
 	f.scopeFlags.add(flags)
 	flags.StringArrayVar(&f.replace, "replace", nil, "Recreate the object at `ADDRESS` even if it could stay. May be given several times.")
 	f.addVariables(flags)
-	in(flags, planOptions, "replace", "var", "var-file")
+	addFlagGroup(flags, planOptions, "replace", "var", "var-file")
 }
 
 func (f *planFlags) addVariables(flags *pflag.FlagSet) {
@@ -76,7 +76,7 @@ func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	flags.StringVar(&f.state, "state", "", "Keep the state in `FILE` in place of terraform.tfstate.")
 	flags.StringVar(&f.stateOut, "state-out", "", "Read the state as -state says, and write it to `FILE`; what was read stays as it is.")
 	flags.BoolVar(&f.json, "json", false, "Print one JSON object per line, as Terraform does; asks for nothing.")
-	in(flags, otherOptions, "compact-warnings", "concise", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
+	addFlagGroup(flags, otherOptions, "compact-warnings", "concise", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
 }
 
 func (l *lockFlags) add(flags *pflag.FlagSet) {

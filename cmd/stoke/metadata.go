@@ -43,7 +43,7 @@ func metadataFunctionsCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s.say("%s\n", text)
+		s.printf("%s\n", text)
 		return nil
 	}
 	return cmd

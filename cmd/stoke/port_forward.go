@@ -38,7 +38,7 @@ another pod when that one ends.`,
 		if len(args) == 1 {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("a port is needed: stoke port-forward " + args[0] + " 8080:80")}
 		}
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The ports cannot be forwarded", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), runCommand{cmd.CommandPath(), "The ports cannot be forwarded", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			to, ok := run.(providers.RunForwarder)
 			if !ok {
 				s.complain(problem("No ports to forward", "%s runs as processes of a machine, whose ports are there.", args[0]))
@@ -49,7 +49,7 @@ another pod when that one ends.`,
 			err := to.Forward(ctx, role, ports, providers.RunForward{
 				Ready: func(role string, ports []providers.RunPort) {
 					for _, p := range ports {
-						if err := s.said("127.0.0.1:%d -> %s:%s\n", p.Local, r.clean(role), p.Remote); err != nil {
+						if err := s.printOrStop("127.0.0.1:%d -> %s:%s\n", p.Local, r.clean(role), p.Remote); err != nil {
 							cancel(err)
 						}
 					}
@@ -57,7 +57,7 @@ another pod when that one ends.`,
 				Trouble: func(text string) { fmt.Fprintln(s.stage.err, r.clean(asSentence(text))) },
 			})
 			if err == nil {
-				err = s.results.lost()
+				err = s.results.writeError()
 			}
 			return err
 		})

@@ -15,10 +15,10 @@ that command shows the differences first, which is the better way.`,
 	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "Read only the module, resource or object at `ADDRESS` "+
 		"and its dependencies. May be given several times.")
 	f.addVariables(cmd.Flags())
-	in(cmd.Flags(), planOptions, "target", "var", "var-file")
+	addFlagGroup(cmd.Flags(), planOptions, "target", "var", "var-file")
 	f.addRun(s, cmd.Flags())
 	cmd.Flags().StringVar(&f.backup, "backup", "", "Keep the state before this run in `FILE`; - keeps none. It is FILE.backup unless said otherwise.")
-	in(cmd.Flags(), otherOptions, "backup")
+	addFlagGroup(cmd.Flags(), otherOptions, "backup")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return planAndApply(cmd.Context(), s, f, true)
 	}

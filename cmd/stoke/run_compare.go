@@ -286,7 +286,7 @@ func (c *comparison) sayText(now time.Time) error {
 	lines = append(append(lines, ""), alignColumns(append([][]string{head}, c.statusTable(now)...), width)...)
 	lines = append(append(lines, ""), c.chart(width, p.Color)...)
 	for _, line := range lines {
-		if err := c.s.said("%s\n", line); err != nil {
+		if err := c.s.printOrStop("%s\n", line); err != nil {
 			return err
 		}
 	}
@@ -437,7 +437,7 @@ func (c *comparison) sayJSON() error {
 	if err != nil {
 		return err
 	}
-	return c.s.said("%s\n", text)
+	return c.s.printOrStop("%s\n", text)
 }
 
 // alignColumns returns a table as lines of at most width columns: those behind the

@@ -56,7 +56,7 @@ func (w *sysctlWas) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(w))
 }
 
-func (f Facts) was(k string) any {
+func (f Facts) priorOf(k string) any {
 	is := f.Sysctl[k]
 	if is.State != SysctlValue {
 		return nil

@@ -55,7 +55,7 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 		if !follow {
 			return err
 		}
-		if s.over() {
+		if s.isOver() {
 			_, err := l.collectedEvents(id, n, event)
 			return err
 		}
