@@ -63,7 +63,7 @@ func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
 	if version := attrs["version"]; version != nil {
 		if address.Kind != source.Published {
 			d.fail(&c.SourceRange, "Version of a module without versions",
-				"Only modules of a registry have versions; %s. Remove the argument \"version\".", instead(address))
+				"Only modules of a registry have versions; %s. Remove the argument \"version\".", versionHint(address))
 		} else if text := d.str(version); d.constraint(text, version.Expr.Range()) {
 			c.Version = text
 		}
@@ -71,8 +71,8 @@ func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
 	c.Source, c.Address = text, address
 }
 
-// instead says how else a source says which version it means.
-func instead(a source.Address) string {
+// versionHint says how else a source says which version it means.
+func versionHint(a source.Address) string {
 	switch {
 	case a.Kind == source.Folder:
 		return "a folder has none"

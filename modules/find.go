@@ -19,17 +19,17 @@ import (
 type Finder interface {
 	// Find answers in the order of the calls, which come from modules that
 	// are equally far from the root.
-	Find(calls []Called) []Found
+	Find(calls []CallRequest) []Location
 }
 
-// Called is a call whose module is looked for.
-type Called struct {
+// CallRequest is a call whose module is looked for.
+type CallRequest struct {
 	Key  string // names of the calls that lead there, joined by dots
 	Call *Call
 }
 
-// Found is where a module is, or why it is not.
-type Found struct {
+// Location is where a module is, or why it is not.
+type Location struct {
 	Dir     string // of the module
 	Package string // folder that Dir is in and that its own calls cannot leave
 	Version string // where it has one
@@ -49,12 +49,12 @@ type installed struct {
 	read     bool
 }
 
-func (i *installed) Find(calls []Called) []Found {
+func (i *installed) Find(calls []CallRequest) []Location {
 	if len(calls) > 0 && !i.read {
 		i.read = true
 		i.manifest, i.problem = i.open()
 	}
-	found := make([]Found, len(calls))
+	found := make([]Location, len(calls))
 	for n, called := range calls {
 		if i.problem != nil {
 			found[n].Problem = failure(&called.Call.SourceRange, "Manifest of modules cannot be read", "%s. Run \"stoke "+
@@ -87,12 +87,12 @@ func manifestPath(src Source) string {
 
 // Installed looks a call up in a manifest, and says what has changed since
 // its module was installed.
-func Installed(m source.Manifest, called Called) Found {
+func Installed(m source.Manifest, called CallRequest) Location {
 	call := called.Call
 	record, ok := m[called.Key]
 	const advice = "Run \"stoke init\" to install what the configuration needs."
-	problem := func(summary, format string, args ...any) Found {
-		return Found{Problem: failure(&call.SourceRange, summary, format+" "+advice, args...)}
+	problem := func(summary, format string, args ...any) Location {
+		return Location{Problem: failure(&call.SourceRange, summary, format+" "+advice, args...)}
 	}
 	switch {
 	case !ok:
@@ -107,7 +107,7 @@ func Installed(m source.Manifest, called Called) Found {
 		return problem("Module of another stoke", "Module %q is part of stoke, and the installed one belongs to "+
 			"another version of it.", call.Name)
 	}
-	return Found{Dir: record.Dir, Package: packageOf(record.Dir, called.Key), Version: record.Version}
+	return Location{Dir: record.Dir, Package: packageOf(record.Dir, called.Key), Version: record.Version}
 }
 
 // redacted is an address from a manifest, without its password.

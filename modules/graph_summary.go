@@ -12,12 +12,12 @@ func Summary(nodes []*GraphNode) []*GraphNode {
 	}
 	for _, n := range nodes {
 		if n.Kind == ResourceNode {
-			s.stand(n)
+			s.copyNode(n)
 		}
 	}
 	for _, n := range nodes {
 		if n.Kind == ResourceNode {
-			s.hubs[n].Needs = s.through(n)
+			s.hubs[n].Needs = s.keptNeeds(n)
 		}
 	}
 	return s.kept
@@ -33,16 +33,16 @@ type summary struct {
 	kept  []*GraphNode
 }
 
-// stand makes the copy of a node that stays.
-func (s *summary) stand(n *GraphNode) *GraphNode {
+// copyNode makes the copy of a node that stays.
+func (s *summary) copyNode(n *GraphNode) *GraphNode {
 	c := &GraphNode{Kind: n.Kind, Module: n.Module, Name: n.Name}
 	s.hubs[n] = c
 	s.kept = append(s.kept, c)
 	return c
 }
 
-// through collects what a node needs, past what is left out.
-func (s *summary) through(n *GraphNode) []*GraphNode {
+// keptNeeds collects what a node needs, past what is left out.
+func (s *summary) keptNeeds(n *GraphNode) []*GraphNode {
 	var needs []*GraphNode
 	for _, needed := range unique(n.Needs) {
 		needs = append(needs, s.resolve(needed)...)
@@ -58,9 +58,9 @@ func (s *summary) resolve(n *GraphNode) []*GraphNode {
 		return needs
 	}
 	s.done[n] = nil // a ring of references ends here
-	needs := s.through(n)
+	needs := s.keptNeeds(n)
 	if len(needs) > 1 && s.users[n] > 1 && len(needs)*s.users[n] > fewEdges {
-		hub := s.stand(n)
+		hub := s.copyNode(n)
 		hub.Needs = needs
 		needs = []*GraphNode{hub}
 	}

@@ -183,9 +183,9 @@ func newModule(dir string) *Module {
 	}
 }
 
-// at returns the module as it is called by another path. What is the same
+// atPath returns the module as it is called by another path. What is the same
 // for all callers is shared.
-func (m *Module) at(path []string) *Module {
+func (m *Module) atPath(path []string) *Module {
 	c := *m
 	c.Path = path
 	c.Resources = make(map[ResourceName]*Resource, len(m.Resources))

@@ -200,7 +200,7 @@ func Extend(root *Module, files *Files, name string, content []byte) (*Module, h
 	if diags.HasErrors() {
 		return root, diags
 	}
-	m := root.at(root.Path)
+	m := root.atPath(root.Path)
 	d := &decoder{module: m}
 	d.decode([]*file{{name: name, body: body}})
 	return m, append(diags, d.diags...)

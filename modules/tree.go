@@ -27,7 +27,7 @@ func (l *loader) tree(root *Module) {
 	var all []*visit
 	for len(level) > 0 {
 		var next []*visit
-		for _, v := range l.called(level) {
+		for _, v := range l.findCalled(level) {
 			l.enter(v)
 			next = append(next, v)
 		}
@@ -41,17 +41,17 @@ func (l *loader) tree(root *Module) {
 
 // enter reads the module of a call whose folder is known.
 func (l *loader) enter(v *visit) {
-	v.module = l.folder(v.module.Dir, v.call).at(append(slices.Clone(v.caller.module.Path), v.call.Name))
+	v.module = l.folder(v.module.Dir, v.call).atPath(append(slices.Clone(v.caller.module.Path), v.call.Name))
 	v.call.Module = v.module
 	l.checkCall(v.call)
 	l.checkNoImports(v.call)
 }
 
-// called finds the folders of all modules that some modules call. The
+// findCalled finds the folders of all modules that some modules call. The
 // results have no more of a module than its folder.
-func (l *loader) called(level []*visit) []*visit {
+func (l *loader) findCalled(level []*visit) []*visit {
 	var all []*visit
-	var wanted []Called
+	var wanted []CallRequest
 	var waiting []*visit
 	for _, caller := range level {
 		for _, name := range slices.Sorted(maps.Keys(caller.module.Calls)) {
@@ -61,7 +61,7 @@ func (l *loader) called(level []*visit) []*visit {
 			case call.Address.Kind == 0 || !l.mayCall(v):
 				continue // said when it was decoded, or just now
 			case call.Address.Kind != source.Folder:
-				wanted = append(wanted, Called{Key: strings.TrimPrefix(caller.key()+"."+name, "."), Call: call})
+				wanted = append(wanted, CallRequest{Key: strings.TrimPrefix(caller.key()+"."+name, "."), Call: call})
 				waiting = append(waiting, v)
 			default:
 				v.module.Dir = filepath.Join(caller.module.Dir, filepath.FromSlash(call.Address.Text))

@@ -62,7 +62,7 @@ func Values(root *Module, in Inputs, files *Files) (values map[string]Value, mis
 	}
 	for _, flag := range in.Flags {
 		if flag.File {
-			g.file(filepath.Clean(flag.Text), g.named())
+			g.file(filepath.Clean(flag.Text), g.readNamedFile())
 		} else {
 			g.flag(flag.Text)
 		}
@@ -97,13 +97,13 @@ func MissingDiagnostics(missing []*Variable) hcl.Diagnostics {
 func (v *Variable) Parse(text string, origin Origin, files *Files) (Value, hcl.Diagnostics) {
 	value, diags := v.parse(text, origin, files)
 	for _, d := range diags {
-		d.Detail += origin.told(v.Name)
+		d.Detail += origin.valueHint(v.Name)
 	}
 	return value, diags
 }
 
-// told ends a message about the value of a variable that is in no file.
-func (o Origin) told(name string) string {
+// valueHint ends a message about the value of a variable that is in no file.
+func (o Origin) valueHint(name string) string {
 	switch o {
 	case FromEnvironment:
 		return " The value was set by the environment variable TF_VAR_" + name + "."
@@ -215,14 +215,14 @@ func (g *gatherer) flag(text string) {
 	if v == nil {
 		g.diags = append(g.diags, failure(nil, "Value for undeclared variable",
 			"The variable %q of -var is not declared in the root module.%s Declare it with a variable block, or leave the option out.",
-			clip(name), g.near(name)))
+			clip(name), g.suggestName(name)))
 		return
 	}
 	parsed, diags := v.Parse(value, FromFlag, g.files)
 	g.take(name, parsed, diags)
 }
 
-func (g *gatherer) near(name string) string {
+func (g *gatherer) suggestName(name string) string {
 	names := make([]string, 0, len(g.root.Variables))
 	for n := range g.root.Variables {
 		names = append(names, n)
@@ -254,8 +254,8 @@ func (g *gatherer) automatic(dir string) []string {
 	return append(first, rest...)
 }
 
-// named is how to read a file that the command line names.
-func (g *gatherer) named() func(name string) ([]byte, error) {
+// readNamedFile is how to read a file that the command line names.
+func (g *gatherer) readNamedFile() func(name string) ([]byte, error) {
 	if d, ok := g.source.(disk); ok {
 		return d.readNamed
 	}
@@ -298,7 +298,7 @@ func (g *gatherer) assignment(file string, attr *hcl.Attribute) {
 	if v == nil {
 		d := failure(&attr.NameRange, "Value for undeclared variable",
 			"%s has a value for a variable %q, which the root module does not declare.%s It is ignored.",
-			file, attr.Name, g.near(attr.Name))
+			file, attr.Name, g.suggestName(attr.Name))
 		d.Severity = hcl.DiagWarning
 		g.diags = append(g.diags, d)
 		return

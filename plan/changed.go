@@ -9,9 +9,9 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// mostAttempts bounds how often a plan is repeated because its reads made more
+// maxAttempts bounds how often a plan is repeated because its reads made more
 // objects change; after that everything is read.
-const mostAttempts = 5
+const maxAttempts = 5
 
 // makeChanged makes a plan from the state, reads the objects that this plan
 // changes and their dependencies, and plans again, until a plan touches only
@@ -32,7 +32,7 @@ func makeChanged(ctx context.Context, r Request, g *generation) (*Plan, hcl.Diag
 			continue
 		}
 		more := false
-		for key := range p.touched(result) {
+		for key := range p.affectedObjects(result) {
 			if !reads.only[key] {
 				reads.only[key], more = true, true
 			}
@@ -40,13 +40,13 @@ func makeChanged(ctx context.Context, r Request, g *generation) (*Plan, hcl.Diag
 		if !more {
 			return result, diags
 		}
-		reads.all = n == mostAttempts
+		reads.all = n == maxAttempts
 	}
 }
 
-// touched are the stored objects that a plan changes or defers, and all that
+// affectedObjects are the stored objects that a plan changes or defers, and all that
 // those and the changed outputs depend on, directly or not.
-func (p *planner) touched(result *Plan) map[objectKey]bool {
+func (p *planner) affectedObjects(result *Plan) map[objectKey]bool {
 	found := map[objectKey]bool{}
 	sources := map[address.Resource]*eval.Node{} // what instances of a resource read
 	for addr, it := range p.items {

@@ -85,7 +85,7 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 		}
 		return resp
 	})
-	if !d.said(resp.Diagnostics) {
+	if !d.reportDiagnostics(resp.Diagnostics) {
 		return cty.DynamicVal, false
 	}
 	if d.deferred = deferredByProvider(resp.Deferred); d.deferred == "" {
@@ -93,7 +93,7 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 		case !checkRead(d.t, d.owner, addr, d.ty.Implied, resp.State):
 			return cty.DynamicVal, false
 		case resp.State.IsNull():
-			return cty.DynamicVal, d.said(providers.Diagnostics{{Summary: "Provider returned no object", Detail: fmt.Sprintf("The provider %s says that %s was read and returns nothing. This is a mistake in the provider; please report it to its makers.", d.owner.Source, addr)}})
+			return cty.DynamicVal, d.reportDiagnostics(providers.Diagnostics{{Summary: "Provider returned no object", Detail: fmt.Sprintf("The provider %s says that %s was read and returns nothing. This is a mistake in the provider; please report it to its makers.", d.owner.Source, addr)}})
 		}
 	}
 	d.marked.Sensitive = append(d.marked.Sensitive, resp.Sensitive...)
@@ -122,7 +122,7 @@ func (p *planner) pending(inst *eval.Instance) bool {
 	if node := inst.Resource.Demanded(); node != nil {
 		waits = node.Resources()
 	}
-	waits = append(slices.Clip(waits), inst.Named()...)
+	waits = append(slices.Clip(waits), inst.NamedResources()...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(waits, func(r address.Resource) bool { return r.Mode == address.Managed && p.changing[r] })

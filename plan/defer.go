@@ -118,7 +118,7 @@ func (p *planner) holdBack() {
 	for _, d := range p.deferred {
 		waiting[d.change.Addr.Resource] = true
 	}
-	needed := p.needed(func(addr address.Instance) bool { return waiting[addr.Resource] || p.undecided(addr) })
+	needed := p.neededBy(func(addr address.Instance) bool { return waiting[addr.Resource] || p.undecided(addr) })
 	kept := p.extra[:0]
 	for _, c := range p.extra {
 		users := needed[Keyless(c.Addr.Resource)]
@@ -131,9 +131,9 @@ func (p *planner) holdBack() {
 	p.extra = kept
 }
 
-// needed maps resources to the stored resources that need them, directly or
+// neededBy maps resources to the stored resources that need them, directly or
 // not, and stay for now.
-func (p *planner) needed(stays func(address.Instance) bool) map[string][]string {
+func (p *planner) neededBy(stays func(address.Instance) bool) map[string][]string {
 	users := map[string][]string{}
 	needs := map[string][]string{} // of orphans
 	going := map[address.Instance]bool{}
@@ -146,7 +146,7 @@ func (p *planner) needed(stays func(address.Instance) bool) map[string][]string 
 			if len(users[dep]) == 0 {
 				queue = append(queue, dep)
 			}
-			if !slices.Contains(users[dep], user) && len(users[dep]) < mostNamed {
+			if !slices.Contains(users[dep], user) && len(users[dep]) < maxNamed {
 				users[dep] = append(users[dep], user)
 			}
 		}
@@ -170,8 +170,8 @@ func (p *planner) needed(stays func(address.Instance) bool) map[string][]string 
 	return users
 }
 
-// mostNamed is how many things a deferral names as its cause.
-const mostNamed = 20
+// maxNamed is how many things a deferral names as its cause.
+const maxNamed = 20
 
 // undecided reports whether a stored instance may or may not be wanted, because
 // a count or for_each above it is not known.
@@ -216,7 +216,7 @@ func causes(memo map[*eval.Node][]string, key, n *eval.Node, wanted func(address
 	}
 	found := map[string]bool{}
 	for _, r := range n.Resources() {
-		if wanted(r) && len(found) < mostNamed {
+		if wanted(r) && len(found) < maxNamed {
 			found[Keyless(r)] = true
 		}
 	}

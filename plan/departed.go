@@ -16,11 +16,11 @@ const (
 	Leaves              // it leaves at once
 )
 
-// Departed returns the changes of the state when objects depart: dependents
+// DepartureChanges returns the changes of the state when objects depart: dependents
 // that stay, or stay longer, inherit the dependencies of the departed, so that
 // the order of destruction is not lost. It has to be stored no later than the
 // departure.
-func Departed(st *state.State, departs func(a address.Instance, deposed string) Departure) []state.Change {
+func DepartureChanges(st *state.State, departs func(a address.Instance, deposed string) Departure) []state.Change {
 	each := func(visit func(a address.Instance, deposed string, o *state.Object)) {
 		for _, a := range st.Instances() {
 			if o := st.Current(a); o != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// written has the references of declarations as they are written, without
+// writtenReferences has the references of declarations as they are written, without
 // evaluation. It serves resources and module calls without instances, whose
 // bodies are never evaluated; without any of those, it is never made.
-type written struct {
+type writtenReferences struct {
 	nodes func() map[string]*modules.GraphNode
 	found map[*modules.GraphNode][]string
 }
 
-func newWritten(root *modules.Module) *written {
-	return &written{
+func newWritten(root *modules.Module) *writtenReferences {
+	return &writtenReferences{
 		found: map[*modules.GraphNode][]string{},
 		nodes: sync.OnceValue(func() map[string]*modules.GraphNode {
 			nodes := map[string]*modules.GraphNode{}
@@ -34,14 +34,14 @@ func newWritten(root *modules.Module) *written {
 // needs lists the resources that a resource refers to, directly or through
 // variables, locals and outputs. References of its provider's configuration do
 // not count as dependencies.
-func (w *written) needs(name string) []string { return w.reach(w.nodes()[name]) }
+func (w *writtenReferences) needs(name string) []string { return w.reach(w.nodes()[name]) }
 
 // outputs lists the resources that a module's outputs refer to.
-func (w *written) outputs(m address.Module) []string {
+func (w *writtenReferences) outputs(m address.Module) []string {
 	return w.reach(w.nodes()[(&modules.GraphNode{Kind: modules.ValueNode, Module: string(m)}).Address()])
 }
 
-func (w *written) reach(from *modules.GraphNode) []string {
+func (w *writtenReferences) reach(from *modules.GraphNode) []string {
 	if from == nil {
 		return nil
 	}

@@ -40,8 +40,8 @@ func excludes(r Request) ([]address.Target, hcl.Diagnostics) {
 // partial reports whether the plan covers only a part of the configuration.
 func (p *planner) partial() bool { return len(p.targets)+len(p.excludes) > 0 }
 
-// named reports whether an exclusion names the instance.
-func (p *planner) named(addr address.Instance) bool {
+// exclusionNames reports whether an exclusion names the instance.
+func (p *planner) exclusionNames(addr address.Instance) bool {
 	return slices.ContainsFunc(p.excludes, func(t address.Target) bool { return t.Covers(addr) })
 }
 
@@ -51,7 +51,7 @@ func (p *planner) excluded(inst *eval.Instance, config cty.Value, owner *eval.Pr
 	if len(p.excludes) == 0 {
 		return false
 	}
-	return owner.Excluded || lang.Has(config, lang.Excluded) || p.demandsExcluded(inst.Resource)
+	return owner.Excluded || lang.HasMark(config, lang.Excluded) || p.demandsExcluded(inst.Resource)
 }
 
 // demandsExcluded reports whether depends_on names something left out.
@@ -96,7 +96,7 @@ func (p *planner) spare() map[address.Instance]bool {
 				}
 			}
 		}
-		if p.named(addr) || p.leaving[addr] || p.undecided(addr) {
+		if p.exclusionNames(addr) || p.leaving[addr] || p.undecided(addr) {
 			spared[addr] = true
 			queue = append(queue, name)
 		}

@@ -58,7 +58,7 @@ func (e *Explorer) renew() {
 func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostics) {
 	e.p.ev.Do(func(t *eval.Task) {
 		var ok bool
-		if v, ok = e.p.ev.Root().Expression(t, expr); ok && lang.Has(v, lang.TypeName) && !v.HasMark(lang.TypeName) {
+		if v, ok = e.p.ev.Root().Expression(t, expr); ok && lang.HasMark(v, lang.TypeName) && !v.HasMark(lang.TypeName) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Invalid use of function type",
 				Detail:  "type returns a type, which is not a value: use it only as the outermost function.",
@@ -73,10 +73,10 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 	return v, diags
 }
 
-// Shown returns an expression's value for display. It marks parts that equal a
+// ForDisplay returns an expression's value for display. It marks parts that equal a
 // sensitive value, also where the sensitive value is in another part of the
 // same object.
-func (e *Explorer) Shown(expr hcl.Expression, v cty.Value) cty.Value {
+func (e *Explorer) ForDisplay(expr hcl.Expression, v cty.Value) cty.Value {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {
 		return redact.HideEchoes(v)

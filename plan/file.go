@@ -29,9 +29,9 @@ const (
 	filesPrefix = "files/"
 	// terraformEntry is in Terraform's plan files.
 	terraformEntry = "tfplan"
-	// mostPlan bounds what is unpacked of one entry: a plan file may come from
+	// maxPlan bounds what is unpacked of one entry: a plan file may come from
 	// anywhere.
-	mostPlan = 4 << 30
+	maxPlan = 4 << 30
 )
 
 // signatureEntry holds the signature of all entries before it.
@@ -72,7 +72,7 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 			_, err := w.Write(p.Files[name])
 			return err
 		}
-		if told.In(p.Files[name]) {
+		if told.FoundIn(p.Files[name]) {
 			prefix, write = sealedPrefix, func(w io.Writer) error { return sealFile(w, box, name, p.Files[name]) }
 		}
 		if err := entry(prefix+name, write); err != nil {
@@ -135,7 +135,7 @@ type unpacker struct {
 }
 
 func (d *unpacker) unpack(entry *zip.File) error {
-	if entry.UncompressedSize64 > mostPlan {
+	if entry.UncompressedSize64 > maxPlan {
 		return errors.New("larger than any plan")
 	}
 	in, err := entry.Open()
@@ -150,7 +150,7 @@ func (d *unpacker) unpack(entry *zip.File) error {
 		return d.verify(io.LimitReader(in, 1<<10))
 	}
 	d.sign.begin(entry.Name)
-	content := io.TeeReader(io.LimitReader(in, mostPlan), d.sign)
+	content := io.TeeReader(io.LimitReader(in, maxPlan), d.sign)
 	if entry.Name == planEntry {
 		d.box, err = decodeRecords(bufio.NewReaderSize(content, 64<<10), d.plan, d.key)
 		return err

@@ -93,7 +93,7 @@ func (d *decoder) record(rec *fileRecord) {
 	case rec.Change != nil:
 		p.Changes = append(p.Changes, d.change(rec.Change))
 	case rec.Drift != nil:
-		p.Drift = append(p.Drift, d.shown(rec.Drift))
+		p.Drift = append(p.Drift, d.decodeForDisplay(rec.Drift))
 	case rec.Refreshed != nil:
 		p.Refreshed = append(p.Refreshed, d.change(rec.Refreshed))
 		d.refreshed()
@@ -204,21 +204,21 @@ func (d *decoder) change(f *fileChange) *Change {
 		return c
 	}
 	c.Private, c.PriorPrivate = s.Private, s.PriorPrivate
-	c.Before, c.After, c.Config = d.mended(c.Before, before, s.Before), d.mended(c.After, after, s.After), d.mended(c.Config, config, s.Config)
+	c.Before, c.After, c.Config = d.restoreSecrets(c.Before, before, s.Before), d.restoreSecrets(c.After, after, s.After), d.restoreSecrets(c.Config, config, s.Config)
 	return c
 }
 
-func (d *decoder) mended(v cty.Value, hidden []cty.Path, secrets [][]byte) cty.Value {
+func (d *decoder) restoreSecrets(v cty.Value, hidden []cty.Path, secrets [][]byte) cty.Value {
 	if d.err != nil || v == cty.NilVal && len(hidden) == 0 {
 		return v
 	}
-	v, err := redact.Mend(v, hidden, secrets)
+	v, err := redact.RestoreSecrets(v, hidden, secrets)
 	d.fail(err)
 	return v
 }
 
-// shown decodes a change without operations: missing parts need not be found.
-func (d *decoder) shown(f *fileChange) *Change {
+// decodeForDisplay decodes a change without operations: missing parts need not be found.
+func (d *decoder) decodeForDisplay(f *fileChange) *Change {
 	l := d.plan.Locked
 	if l == nil {
 		return d.change(f)

@@ -17,7 +17,7 @@ func (d *decoder) deferral(f *fileDeferral) *Deferral {
 	if f.Change == nil {
 		f.Change = &fileChange{} // an address is missed below
 	}
-	return &Deferral{Change: d.shown(f.Change), Reason: f.Reason, Subject: f.Subject, Argument: f.Argument, Because: f.Because}
+	return &Deferral{Change: d.decodeForDisplay(f.Change), Reason: f.Reason, Subject: f.Subject, Argument: f.Argument, Because: f.Because}
 }
 
 func (p *Plan) deferredChanges() []*Change {

@@ -176,7 +176,7 @@ func (f *fileChange) place() string { return "change " + f.Addr + " " + f.Depose
 
 // hidden encodes a value without what is sensitive in it, and that apart.
 func (e *encoder) hidden(v cty.Value, ty cty.Type, at []cty.Path) (value []byte, places [][]step, secrets [][]byte) {
-	left, found, secrets, err := redact.Cut(v, append(at[:len(at):len(at)], redact.EchoesOf(v, at)...))
+	left, found, secrets, err := redact.TakeSecrets(v, append(at[:len(at):len(at)], redact.EchoesOf(v, at)...))
 	if err != nil {
 		e.fail(err)
 	}

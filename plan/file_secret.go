@@ -28,5 +28,5 @@ func placesOf(known redact.Places, c *Change) []cty.Path {
 	if c.Schema != nil {
 		b = c.Schema.Block
 	}
-	return known.Of(b, c.BeforeSensitive, c.AfterSensitive)
+	return known.SecretPaths(b, c.BeforeSensitive, c.AfterSensitive)
 }

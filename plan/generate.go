@@ -62,7 +62,7 @@ func generatedName(dir, path string) string {
 
 func (p *planner) generateFor(ctx context.Context, t *eval.Task, block *eval.Import, g *generation) {
 	to := block.Decl.To.Target
-	if len(to.Steps) > 0 || p.ev.Declared(*to.Resource) != nil {
+	if len(to.Steps) > 0 || p.ev.Declaration(*to.Resource) != nil {
 		return
 	}
 	targets, ok := block.Targets(t)

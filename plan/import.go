@@ -193,17 +193,17 @@ func (p *planner) unwantedImports(t *eval.Task) {
 	if len(p.imports.blocks) == 0 {
 		return
 	}
-	wanted := p.wanted(t)
+	wanted := p.wantedInstances(t)
 	for _, blocks := range p.imports.blocks {
 		for _, block := range blocks {
 			at := block.Decl.ToRange.Ptr()
 			targets, ok := block.Targets(t)
-			if to := block.Decl.To.Target.Resource; len(targets) == 0 && p.ev.Declared(*to) == nil && len(p.targets) == 0 {
+			if to := block.Decl.To.Target.Resource; len(targets) == 0 && p.ev.Declaration(*to) == nil && len(p.targets) == 0 {
 				t.Report(notConfigured(to.Instance(address.Key{}), at, false))
 			}
 			for addr := range targets {
 				if ok && p.contains(addr) && p.ev.Instance(t, addr) == nil && !wanted.open(addr) {
-					t.Report(notConfigured(addr, at, p.ev.Declared(addr.Resource) != nil))
+					t.Report(notConfigured(addr, at, p.ev.Declaration(addr.Resource) != nil))
 				}
 			}
 		}

@@ -103,8 +103,8 @@ func (p *planner) unconfigured(addr address.Instance) *hcl.Diagnostic {
 			Detail: fmt.Sprintf("The configuration has no %s. Write its module block before importing into it.", addr.Module),
 		}
 	}
-	d := notConfigured(addr, nil, p.ev.Declared(addr.Resource) != nil)
-	if p.ev.Declared(addr.Resource) == nil {
+	d := notConfigured(addr, nil, p.ev.Declaration(addr.Resource) != nil)
+	if p.ev.Declaration(addr.Resource) == nil {
 		d.Detail = fmt.Sprintf("The configuration does not have %s. Write its resource block first, such as:\n\n  resource %q %q {\n    # arguments\n  }", addr, addr.Type, addr.Name)
 	}
 	return d

@@ -35,25 +35,25 @@ func (l Limits) Slots(c providers.Catalogue, provider string, addr address.Insta
 	}
 	own := c[source].Limits
 	var slots []Slot
-	if most := l.or(own.PerHost, PerHost); most > 0 && own.Host != nil {
+	if most := l.limitOf(own.PerHost, PerHost); most > 0 && own.Host != nil {
 		if v := object(); v != cty.NilVal && !v.IsNull() {
 			if host := own.Host(addr.Type, v); host != "" {
 				slots = append(slots, Slot{"host " + host, most})
 			}
 		}
 	}
-	if most := l.or(own.Types[addr.Type], addr.Type); most > 0 {
+	if most := l.limitOf(own.Types[addr.Type], addr.Type); most > 0 {
 		slots = append(slots, Slot{"type " + source + " " + addr.Type, most})
 	}
 	short := source[strings.LastIndexByte(source, '/')+1:]
 	_, full, _ := strings.Cut(source, "/")
-	if most := l.or(l.or(l.or(own.Operations, short), full), source); most > 0 {
+	if most := l.limitOf(l.limitOf(l.limitOf(own.Operations, short), full), source); most > 0 {
 		slots = append(slots, Slot{"provider " + source, most})
 	}
 	return slots
 }
 
-func (l Limits) or(otherwise int, name string) int {
+func (l Limits) limitOf(otherwise int, name string) int {
 	if n := l[name]; n > 0 {
 		return n
 	}

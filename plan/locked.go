@@ -176,12 +176,12 @@ func borrow(v cty.Value, stored *state.Object, hidden []cty.Path, c *Change) (ct
 	if err != nil {
 		return v, err
 	}
-	left, found, secrets, err := redact.Cut(there, hidden)
+	left, found, secrets, err := redact.TakeSecrets(there, hidden)
 	if err != nil {
 		return v, err
 	}
 	if len(found) != len(hidden) || !left.RawEquals(v) {
 		return v, errors.New("it is not in the state as the plan knows it")
 	}
-	return redact.Mend(v, found, secrets)
+	return redact.RestoreSecrets(v, found, secrets)
 }

@@ -99,7 +99,7 @@ func makeOnce(ctx context.Context, r Request, g *generation, reads *reads) (*pla
 			if r.Mode == Normal {
 				p.unwantedImports(t)
 			}
-			p.stayed(t)
+			p.reportStayed(t)
 			p.orphans(t)
 		}
 		if len(p.targets) == 0 {
@@ -253,10 +253,10 @@ func (p *planner) stopped() bool {
 func (p *planner) configured(t *eval.Task) {
 	p.ev.Root().WalkInto(t, p.reaches, func(t *eval.Task, m *eval.Module) {
 		if len(p.targets) == 0 {
-			m.Everything(t)
+			m.EvaluateAll(t)
 		}
 		resources := m.Resources()
-		t.Each(len(resources), func(t *eval.Task, i int) {
+		t.ForEach(len(resources), func(t *eval.Task, i int) {
 			if !p.mayContain(resources[i].Addr) || resources[i].Decl.Check != "" {
 				return
 			}
@@ -269,7 +269,7 @@ func (p *planner) configured(t *eval.Task) {
 				resources[i].Value(t)
 				return
 			}
-			t.Each(len(instances), func(t *eval.Task, j int) {
+			t.ForEach(len(instances), func(t *eval.Task, j int) {
 				if p.contains(instances[j].Addr) {
 					instances[j].Value(t)
 				}

@@ -29,7 +29,7 @@ func (p *planner) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) 
 	if inst.Resource.Decl.Check != "" {
 		return p.scopedData(ctx, t, inst)
 	}
-	if len(p.excludes) > 0 && (inst.Excluded() || p.named(inst.Addr)) {
+	if len(p.excludes) > 0 && (inst.Excluded() || p.exclusionNames(inst.Addr)) {
 		return p.leave(t, inst)
 	}
 	if inst.Addr.Mode == address.Data {
@@ -214,16 +214,16 @@ func (d *draft) validate(ctx context.Context) bool {
 	} else {
 		diags = d.owner.Server.ValidateResource(ctx, d.inst.Addr.Type, d.config, d.marked.Secret())
 	}
-	return d.said(diags)
+	return d.reportDiagnostics(diags)
 }
 
-// said reports the provider's diagnostics and returns whether none is an error.
-func (d *draft) said(diags providers.Diagnostics) bool {
+// reportDiagnostics reports the provider's diagnostics and returns whether none is an error.
+func (d *draft) reportDiagnostics(diags providers.Diagnostics) bool {
 	if len(diags) == 0 {
 		return true
 	}
 	decl := d.inst.Resource.Decl
-	d.t.Report(eval.About(d.inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String()))...)
+	d.t.Report(eval.AddSubject(d.inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String()))...)
 	return !diags.HasErrors()
 }
 
@@ -358,7 +358,7 @@ func (d *draft) request(ctx context.Context, prior, config cty.Value, private []
 // rules.
 func (d *draft) accept(resp providers.PlanResponse, prior, proposed, config cty.Value) (cty.Value, bool) {
 	block := d.ty.Schema.Block
-	if !d.said(resp.Diagnostics) {
+	if !d.reportDiagnostics(resp.Diagnostics) {
 		d.p.refuse(d, proposed)
 		return cty.DynamicVal, false
 	}

@@ -40,7 +40,7 @@ func (p *planner) relocate() hcl.Diagnostics {
 		for _, m := range r.moves {
 			p.from[m.To] = m.From
 		}
-		p.prior = p.prior.With(Relocated(p.prior, r.moves), nil)
+		p.prior = p.prior.WithChanges(Relocated(p.prior, r.moves), nil)
 	}
 	return r.warnings()
 }
@@ -270,8 +270,8 @@ func (r *relocation) warnings() hcl.Diagnostics {
 	}}
 }
 
-// stayed reports blocks whose old address the configuration still declares.
-func (p *planner) stayed(t *eval.Task) {
+// reportStayed reports blocks whose old address the configuration still declares.
+func (p *planner) reportStayed(t *eval.Task) {
 	if len(p.statements) == 0 {
 		return
 	}
@@ -285,7 +285,10 @@ func (p *planner) stayed(t *eval.Task) {
 			if instances == nil {
 				instances = p.moduleInstances(t)
 			}
-			if !slices.ContainsFunc(instances[s.from.pathName()], func(m *eval.Module) bool { return p.wants(t, s.from.within(m.Addr)) }) {
+			if !slices.ContainsFunc(instances[s.from.pathName()], func(m *eval.Module) bool {
+				return p.wants(t,
+					s.from.targetIn(m.Addr))
+			}) {
 				continue
 			}
 		}

@@ -87,7 +87,7 @@ func (o *ordering) afterUsers() {
 		if len(o.users.of[name]) == 0 {
 			continue
 		}
-		gone := o.gone(name)
+		gone := o.afterDeletions(name)
 		switch c.Action {
 		case DeleteThenCreate: // users are brought up to date only once the new one is there
 			o.wait(op, gone)
@@ -116,10 +116,10 @@ func (o *ordering) wait(op, before int32) {
 	}
 }
 
-// gone returns the operation that follows all deletions of users of a resource,
+// afterDeletions returns the operation that follows all deletions of users of a resource,
 // or -1. A user without deletions is replaced by its own users.
-func (o *ordering) gone(name string) int32 {
-	return o.passed(o.goneBefore, name, func(user string) (int32, bool) {
+func (o *ordering) afterDeletions(name string) int32 {
+	return o.joinUsers(o.goneBefore, name, func(user string) (int32, bool) {
 		if op, ok := o.dels[user]; ok {
 			return op, false
 		}
@@ -131,7 +131,7 @@ func (o *ordering) gone(name string) int32 {
 // remaining users, or -1. Data sources and users without a remaining object are
 // replaced by their own users.
 func (o *ordering) detached(name string) int32 {
-	return o.passed(o.detachedBefore, name, func(user string) (int32, bool) {
+	return o.joinUsers(o.detachedBefore, name, func(user string) (int32, bool) {
 		op, ok := o.puts[user]
 		if !ok {
 			op = -1
@@ -141,9 +141,9 @@ func (o *ordering) detached(name string) int32 {
 	})
 }
 
-// passed joins what each user of a resource brings along: an operation (or -1)
+// joinUsers joins what each user of a resource brings along: an operation (or -1)
 // and whether its own users count, too.
-func (o *ordering) passed(memo map[string]int32, name string, brings func(user string) (op int32, on bool)) int32 {
+func (o *ordering) joinUsers(memo map[string]int32, name string, brings func(user string) (op int32, on bool)) int32 {
 	if op, ok := memo[name]; ok {
 		return op
 	}
@@ -157,7 +157,7 @@ func (o *ordering) passed(memo map[string]int32, name string, brings func(user s
 		if !on {
 			continue
 		}
-		if op = o.passed(memo, user, brings); op >= 0 {
+		if op = o.joinUsers(memo, user, brings); op >= 0 {
 			before = append(before, op)
 		}
 	}

@@ -33,7 +33,7 @@ func (p *planner) orphans(t *eval.Task) {
 	if len(stored) == 0 {
 		return
 	}
-	wanted := p.wanted(t)
+	wanted := p.wantedInstances(t)
 	p.want = wanted
 	spared := p.spare()
 	var list []removedObject
@@ -112,7 +112,7 @@ func (p *planner) dependents() map[string]bool {
 
 // remove plans deletions, several at a time.
 func (p *planner) remove(t *eval.Task, list []removedObject) {
-	t.Each(len(list), func(t *eval.Task, i int) {
+	t.ForEach(len(list), func(t *eval.Task, i int) {
 		d := list[i]
 		if p.stopped() || p.ctx.Err() != nil {
 			return
@@ -225,7 +225,7 @@ type wantedSet struct {
 	calls     map[address.Module]bool   // module calls with unknown instances
 }
 
-func (p *planner) wanted(t *eval.Task) *wantedSet {
+func (p *planner) wantedInstances(t *eval.Task) *wantedSet {
 	w := &wantedSet{
 		modules: map[address.Module]bool{}, declared: p.ev.DeclaredModule, resources: map[address.Resource]*eval.Resource{},
 		instances: map[address.Instance]bool{}, undecided: map[address.Resource]bool{},

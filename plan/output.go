@@ -46,7 +46,7 @@ func (p *planner) outputs(t *eval.Task) {
 			if !ok {
 				continue
 			}
-			if lang.Has(v, lang.Excluded) { // it stays as it is
+			if lang.HasMark(v, lang.Excluded) { // it stays as it is
 				if had {
 					c.After, c.Sensitive, c.Deferred = c.Before, c.BeforeSensitive, true
 					p.outs = append(p.outs, c)

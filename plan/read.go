@@ -54,7 +54,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 		p.mu.Unlock()
 		return o, true
 	}
-	t.Report(eval.About(addr.String(), eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, addr.String()))...)
+	t.Report(eval.AddSubject(addr.String(), eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, addr.String()))...)
 	if resp.Diagnostics.HasErrors() {
 		return object{}, false
 	}

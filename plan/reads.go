@@ -51,9 +51,9 @@ func (n *notes) add(note providers.Note) {
 	n.list = append(n.list, note)
 }
 
-// taken returns the notes so far. Notes that arrive after the call has returned
+// snapshot returns the notes so far. Notes that arrive after the call has returned
 // are left out.
-func (n *notes) taken() []providers.Note {
+func (n *notes) snapshot() []providers.Note {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.list)
@@ -79,7 +79,7 @@ func (r *reads) object(key objectKey, note func(providers.Note), read func(note 
 	default:
 		var made notes
 		known.resp = read(made.add)
-		known.notes = made.taken()
+		known.notes = made.snapshot()
 		r.mu.Lock()
 		r.objects[key] = known
 		r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *reads) data(addr address.Instance, config cty.Value, note func(provider
 		known = readSource{config: config}
 		var made notes
 		known.resp = read(made.add)
-		known.notes = made.taken()
+		known.notes = made.snapshot()
 		r.mu.Lock()
 		r.sources[addr] = known
 		r.mu.Unlock()

@@ -28,7 +28,7 @@ func Relocated(st *state.State, moves []Move) []state.Change {
 		}
 	}
 	add := func(a address.Instance, deposed string, o *state.Object, always bool) {
-		if deps, ok := names.of(o.Dependencies); ok {
+		if deps, ok := names.rename(o.Dependencies); ok {
 			changes = append(changes, state.Change{Address: a, Deposed: deposed, Object: o.WithDependencies(deps)})
 		} else if always {
 			changes = append(changes, state.Change{Address: a, Deposed: deposed, Object: o})
@@ -94,8 +94,8 @@ func renamed(st *state.State, moves []Move) *names {
 	return n
 }
 
-// of returns the list with new names, and whether that differs.
-func (n *names) of(deps []string) ([]string, bool) {
+// rename returns the list with new names, and whether that differs.
+func (n *names) rename(deps []string) ([]string, bool) {
 	if len(deps) == 0 || !slices.ContainsFunc(deps, func(d string) bool { return n.to[d] != nil }) {
 		return nil, false
 	}

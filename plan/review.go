@@ -86,13 +86,13 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 		}
 		notes, said := redact.Review(ctx, source, p.req.Catalogue[source], r.planned, r.others, configured)
 		result.Notes = append(result.Notes, notes...)
-		diags = append(diags, r.said(source, said)...)
+		diags = append(diags, r.placeDiagnostics(source, said)...)
 	}
 	return append(diags, p.guarded.check(result.Notes)...)
 }
 
-// said puts what a review says where the instance that it is about is declared.
-func (r *reviewed) said(source string, diags providers.Diagnostics) hcl.Diagnostics {
+// placeDiagnostics puts what a review says where the instance that it is about is declared.
+func (r *reviewed) placeDiagnostics(source string, diags providers.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, d := range diags {
 		one := providers.Diagnostics{d}
@@ -100,9 +100,9 @@ func (r *reviewed) said(source string, diags providers.Diagnostics) hcl.Diagnost
 		switch {
 		case inst != nil:
 			decl := inst.Resource.Decl
-			out = append(out, eval.About(d.Address, eval.FromProvider(one, decl.Body, decl.Range, d.Address))...)
+			out = append(out, eval.AddSubject(d.Address, eval.FromProvider(one, decl.Body, decl.Range, d.Address))...)
 		case d.Address != "":
-			out = append(out, eval.About(d.Address, eval.FromProvider(one, nil, hcl.Range{}, d.Address))...)
+			out = append(out, eval.AddSubject(d.Address, eval.FromProvider(one, nil, hcl.Range{}, d.Address))...)
 		default:
 			out = append(out, eval.FromProvider(one, nil, hcl.Range{}, "provider "+strings.TrimPrefix(source, "registry.terraform.io/"))...)
 		}

@@ -28,7 +28,7 @@ func Settle(ctx context.Context, r Request, j *state.Journal, intents []state.In
 	defer p.ev.Close()
 	defer p.watchCancel(ctx)()
 	p.ev.Do(func(t *eval.Task) {
-		t.Each(len(intents), func(t *eval.Task, i int) { p.settle(t, j, intents[i]) })
+		t.ForEach(len(intents), func(t *eval.Task, i int) { p.settle(t, j, intents[i]) })
 	})
 	return append(diags, eval.SortDiagnostics(p.ev.Diagnostics())...)
 }

@@ -60,8 +60,8 @@ func (p pattern) pathName() string { return strings.Join(p.path, ".") }
 
 func modulePath(names []string) string { return "module." + strings.Join(names, ".module.") }
 
-// within is the address in one instance of the module.
-func (p pattern) within(m address.Module) address.Target {
+// targetIn is the address in one instance of the module.
+func (p pattern) targetIn(m address.Module) address.Target {
 	out := address.Target{Steps: slices.Concat(m.Steps(), p.target.Steps), Key: p.target.Key}
 	if p.target.Resource != nil {
 		r := *p.target.Resource

@@ -28,7 +28,7 @@ func Validate(ctx context.Context, r Request) hcl.Diagnostics {
 		ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
 			validateValues(t, m)
 			resources := m.Resources()
-			t.Each(len(resources), func(t *eval.Task, i int) { resources[i].Value(t) })
+			t.ForEach(len(resources), func(t *eval.Task, i int) { resources[i].Value(t) })
 		})
 		validateImports(t, ev)
 		ev.Checks(t)
@@ -46,7 +46,7 @@ func validating(ctx context.Context, r *Request) *eval.Evaluator {
 
 // validateValues evaluates all of a module except its resources and calls.
 func validateValues(t *eval.Task, m *eval.Module) {
-	m.Everything(t)
+	m.EvaluateAll(t)
 	for _, ref := range m.ProviderBlocks() {
 		m.Provider(t, ref)
 	}
@@ -76,7 +76,7 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	} else {
 		diags = owner.Server.ValidateResource(ctx, inst.Addr.Type, plain, marked.Secret())
 	}
-	t.Report(eval.About(inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, inst.Addr.String()))...)
+	t.Report(eval.AddSubject(inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, inst.Addr.String()))...)
 	if diags.HasErrors() {
 		return cty.DynamicVal, false
 	}
@@ -175,7 +175,7 @@ func validateUnseen(p *planner, told hcl.Diagnostics) hcl.Diagnostics {
 				validateValues(t, m)
 			}
 			resources := m.Resources()
-			t.Each(len(resources), func(t *eval.Task, i int) {
+			t.ForEach(len(resources), func(t *eval.Task, i int) {
 				if !s.resources[resources[i].Decl] {
 					resources[i].Value(t)
 				}

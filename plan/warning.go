@@ -10,14 +10,14 @@ type Warning struct {
 	Line    int    `json:"line,omitempty"`
 }
 
-// mostWarnings is how many a plan keeps.
-const mostWarnings = 1000
+// maxWarnings is how many a plan keeps.
+const maxWarnings = 1000
 
 // Warnings picks the warnings of diagnostics.
 func Warnings(diags hcl.Diagnostics) []Warning {
 	var out []Warning
 	for _, d := range diags {
-		if d == nil || d.Severity != hcl.DiagWarning || len(out) == mostWarnings {
+		if d == nil || d.Severity != hcl.DiagWarning || len(out) == maxWarnings {
 			continue
 		}
 		w := Warning{Summary: d.Summary, Detail: d.Detail}

@@ -65,9 +65,9 @@ func ServerOf(p Provider) tfprotov6.ProviderServer {
 	return nil
 }
 
-// Served is ServerOf as the type that the package has which made it: what it was
+// ServerAs is ServerOf as the type that the package has which made it: what it was
 // configured with is there. It is false for any other provider.
-func Served[T tfprotov6.ProviderServer](p Provider) (T, bool) {
+func ServerAs[T tfprotov6.ProviderServer](p Provider) (T, bool) {
 	served, ok := ServerOf(p).(T)
 	return served, ok
 }

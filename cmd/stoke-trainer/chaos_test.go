@@ -264,7 +264,7 @@ func checkMembers(t *testing.T, r *trial, s spec.Spec, records int64) {
 		}
 	}
 	for epoch := range s.Epochs {
-		if !book.Whole(epoch) {
+		if !book.IsComplete(epoch) {
 			t.Errorf("epoch %d lacks %v", epoch, book.Gaps(epoch))
 		}
 	}

@@ -75,10 +75,10 @@ func coordinate(ctx context.Context, r *role) error {
 	defer work.close()
 	var hopeless error
 	if err := work.open(ctx, r, over); err != nil {
-		if hopeless = r.hopeless(ctx, err); r.supervised || r.linger <= 0 {
+		if hopeless = r.reportHopeless(ctx, err); r.supervised || r.linger <= 0 {
 			return hopeless
 		}
-		before = r.without(ctx, err)
+		before = r.unstartableStatus(ctx, err)
 	}
 	closeAll, err := r.openPorts(&o)
 	defer closeAll()
@@ -101,14 +101,14 @@ func coordinate(ctx context.Context, r *role) error {
 		o.Ended = func(s spec.Status) { unwritten = r.writeEnd(s) }
 	}
 	// A signal stops the run in good order; only its own end ends the loop.
-	r.fit(1)
+	r.limitProcs(1)
 	outcome, err := work.run(context.WithoutCancel(ctx), o)
 	if err = errors.Join(err, unwritten); err != nil {
 		return err
 	}
 	// One that another coordinator has followed does not speak for the run. One
 	// without a supervisor that is asked to leave does not end the run.
-	return ended(outcome.Phase, outcome.Message, r.supervised && ctx.Err() != nil || outcome.Cause == spec.CauseSuperseded)
+	return endError(outcome.Phase, outcome.Message, r.supervised && ctx.Err() != nil || outcome.Cause == spec.CauseSuperseded)
 }
 
 // mayCoordinate checks the coordinator's own flags.
@@ -168,21 +168,21 @@ func (r *role) checkpointsAt() string {
 	return r.folder.Checkpoints()
 }
 
-// hopeless reports an error that starting again cannot mend.
-func (r *role) hopeless(ctx context.Context, err error) error {
+// reportHopeless reports an error that starting again cannot mend.
+func (r *role) reportHopeless(ctx context.Context, err error) error {
 	if r.supervised {
 		if tellErr := coordinator.Hopeless(r.control, r.folder, err); tellErr != nil {
 			r.log.Error("cannot reach the supervisor", "error", tellErr)
 		}
 	} else {
-		r.writeOutcome(r.without(ctx, err))
+		r.writeOutcome(r.unstartableStatus(ctx, err))
 	}
 	return usageError{err}
 }
 
-// without is the status of a run that cannot begin as it was started. It is not
+// unstartableStatus is the status of a run that cannot begin as it was started. It is not
 // kept: with other arguments it can.
-func (r *role) without(ctx context.Context, why error) spec.Status {
+func (r *role) unstartableStatus(ctx context.Context, why error) spec.Status {
 	now := time.Now()
 	s := spec.Status{Hash: r.spec.Hash(), Epochs: r.spec.Epochs, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now, Updated: now}
 	if err := run.ReadJSON(r.folder.StatusFile(), &s); err != nil {
@@ -245,7 +245,7 @@ func (r *role) conclude(ctx context.Context, work conductor, o session.Options, 
 	if why != nil {
 		return why
 	}
-	return ended(outcome.Phase, outcome.Message, false)
+	return endError(outcome.Phase, outcome.Message, false)
 }
 
 // writeEnd makes the run's end known to whoever comes later.

@@ -33,9 +33,9 @@ func endOf(err error) spec.End {
 	return spec.EndError
 }
 
-// ended returns the error that the process ends with, from a run's outcome.
+// endError returns the error that the process ends with, from a run's outcome.
 // asked reports whether the user or a signal requested the end.
-func ended(phase spec.Phase, message string, asked bool) error {
+func endError(phase spec.Phase, message string, asked bool) error {
 	end := spec.EndOf(phase)
 	switch {
 	case end == spec.EndFinished:

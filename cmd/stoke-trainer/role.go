@@ -189,10 +189,10 @@ func (r *role) makeFolder(path string) (string, error) {
 	return path, err
 }
 
-// fit lets the process run on so many cores, where roles share the machine: on
+// limitProcs lets the process run on so many cores, where roles share the machine: on
 // more than its work fills, Go's scheduler keeps waking threads that find
 // nothing to do, and takes the cores from the other roles for that.
-func (r *role) fit(cores int) {
+func (r *role) limitProcs(cores int) {
 	if cores = min(cores, r.cores); r.supervised && cores != runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(cores)
 	}

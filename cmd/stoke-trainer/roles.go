@@ -94,7 +94,7 @@ func serve(ctx context.Context, r *role) error {
 		defer place.Close()
 	}
 	server := ps.New(r.index, r.known, place, noted, r.log)
-	server.Fit = r.fit
+	server.Fit = r.limitProcs
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	served := make(chan error, 1)
@@ -175,7 +175,7 @@ func work(ctx context.Context, r *role) error {
 	r.log = slog.New(slog.NewTextHandler(io.MultiWriter(tail, os.Stderr), nil))
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
-		Servers: r.servers, Log: r.log, Tail: tail, Patience: r.patience, Cores: r.cores, Fit: r.fit,
+		Servers: r.servers, Log: r.log, Tail: tail, Patience: r.patience, Cores: r.cores, Fit: r.limitProcs,
 		Crashed: os.Getenv(supervisor.CrashedVariable), Spent: &r.spent,
 	}
 	account, err := r.openAccount("records")

@@ -75,7 +75,7 @@ func superviseCommand() *cobra.Command {
 				log.Error("supervisor ended", "error", err)
 				return err
 			}
-			return ended(outcome.Phase, outcome.Message, cmd.Context().Err() != nil)
+			return endError(outcome.Phase, outcome.Message, cmd.Context().Err() != nil)
 		},
 	}
 	runFlag(cmd, &at)

@@ -79,7 +79,7 @@ func checkLedger(t *testing.T, f run.Folder, s spec.Spec, records int64) {
 			}
 		}
 		for epoch := range s.Epochs {
-			if !book.Whole(epoch) {
+			if !book.IsComplete(epoch) {
 				t.Errorf("server %d: epoch %d lacks %v", i, epoch, book.Gaps(epoch))
 			}
 		}
@@ -122,7 +122,7 @@ func checkRecordsFrom(t *testing.T, f run.Folder, s spec.Spec, records, term int
 			a, ok := noted[c]
 			order, want := ledger.NewOrder(s.Seed, c.Epoch, records, int64(s.ShuffleBlock)), []int64(nil)
 			for p := c.Start; p < c.End; p++ {
-				want = append(want, order.At(p))
+				want = append(want, order.RecordAt(p))
 			}
 			if !ok || a.Records != c.End-c.Start || a.Hash != worker.HashRecords(want) {
 				t.Fatalf("update %d has %+v of other records than were read: %v, %+v", e.Step, c, ok, a)
@@ -130,7 +130,7 @@ func checkRecordsFrom(t *testing.T, f run.Folder, s spec.Spec, records, term int
 		}
 	}
 	for epoch := range s.Epochs {
-		if !book.Whole(epoch) {
+		if !book.IsComplete(epoch) {
 			t.Errorf("epoch %d lacks %v", epoch, book.Gaps(epoch))
 		}
 	}

@@ -49,7 +49,7 @@ func addApply(s *session, f *planFlags, approved *bool, cmd *cobra.Command) {
 	f.addRun(s, cmd.Flags())
 	cmd.Flags().BoolVar(approved, "auto-approve", false, "Carry the plan out without asking.")
 	cmd.Flags().StringVar(&f.backup, "backup", "", "Keep the state before this run in `FILE`; - keeps none. It is FILE.backup unless said otherwise.")
-	in(cmd.Flags(), otherOptions, "auto-approve", "backup")
+	addFlagGroup(cmd.Flags(), otherOptions, "auto-approve", "backup")
 }
 
 // noPlanOptions refuses options that a saved plan has already decided.
@@ -90,13 +90,13 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 	}
 	defer o.close()
 	if d, is := o.s.display().(*jsonDisplay); is {
-		d.stream.Saved(pl) // what readers of the stream have not seen yet
+		d.stream.WriteSavedPlan(pl) // what readers of the stream have not seen yet
 	}
 	if err := o.carryOut(ctx, pl); err != nil {
 		return err
 	}
 	if len(pl.Deferred) > 0 {
-		o.s.display().left(pl)
+		o.s.display().reportDeferrals(pl)
 	}
 	return nil
 }

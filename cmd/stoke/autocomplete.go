@@ -45,9 +45,9 @@ func (s *session) autocomplete(root *cobra.Command, install bool) error {
 		s.complain(problem("No shell found", "%s has no .bashrc, .zshrc or .config/fish. \"stoke completion -help\" shows how to load completion by hand.", home))
 		return failed
 	case install:
-		s.say("Completion is set up; start a new shell to use it.\n")
+		s.printf("Completion is set up; start a new shell to use it.\n")
 	default:
-		s.say("Completion is taken away.\n")
+		s.printf("Completion is taken away.\n")
 	}
 	return nil
 }

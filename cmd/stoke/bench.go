@@ -164,11 +164,11 @@ func (r *runs) bench(ctx context.Context, o providers.RunBenchmark, asJSON bool)
 			return nil
 		}
 		if len(all) == 1 {
-			if err := r.s.said("%10s  %10s  %10s  %10s\n", "FLOATS", "TIME", "FASTEST", "BANDWIDTH"); err != nil {
+			if err := r.s.printOrStop("%10s  %10s  %10s  %10s\n", "FLOATS", "TIME", "FASTEST", "BANDWIDTH"); err != nil {
 				return err
 			}
 		}
-		return r.s.said("%10d  %10s  %10s  %10s\n", m.Floats, shortTime(m.Seconds), shortTime(m.Fastest), size(int64(m.Bandwidth))+"/s")
+		return r.s.printOrStop("%10d  %10s  %10s  %10s\n", m.Floats, shortTime(m.Seconds), shortTime(m.Fastest), size(int64(m.Bandwidth))+"/s")
 	})
 	if err != nil || !asJSON {
 		return err
@@ -180,7 +180,7 @@ func (r *runs) bench(ctx context.Context, o providers.RunBenchmark, asJSON bool)
 	if err != nil {
 		return err
 	}
-	return r.s.said("%s\n", text)
+	return r.s.printOrStop("%s\n", text)
 }
 
 // shortTime returns a time in three digits.

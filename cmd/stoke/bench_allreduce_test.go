@@ -14,9 +14,9 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// benchmark returns a command that measures on this machine, with a folder of runs of its
+// benchmarkCommand returns a command that measures on this machine, with a folder of runs of its
 // own.
-func benchmark(t *testing.T, args ...string) (cmd *exec.Cmd, runs string) {
+func benchmarkCommand(t *testing.T, args ...string) (cmd *exec.Cmd, runs string) {
 	t.Helper()
 	home := t.TempDir()
 	cmd = exec.Command(programtest.Path(t, "stoke"), append([]string{"bench", "allreduce", "-no-color"}, args...)...)
@@ -44,7 +44,7 @@ func nothingLeft(t *testing.T, runs string) {
 // result, and nothing is left of the run.
 func TestBenchAllReduceHere(t *testing.T) {
 	t.Parallel()
-	cmd, runs := benchmark(t, "-workers=3", "-json")
+	cmd, runs := benchmarkCommand(t, "-workers=3", "-json")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -68,7 +68,7 @@ func TestBenchAllReduceHere(t *testing.T) {
 // TestBenchAllReduceInterrupted presses Ctrl-C once there is a result: the run is removed.
 func TestBenchAllReduceInterrupted(t *testing.T) {
 	t.Parallel()
-	cmd, runs := benchmark(t)
+	cmd, runs := benchmarkCommand(t)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

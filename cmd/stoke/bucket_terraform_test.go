@@ -67,7 +67,7 @@ func TestBucketWithTerraform(t *testing.T) {
 				time.Sleep(5 * time.Millisecond)
 			}
 			out, err := exec.Command(terraform, "-chdir="+r.dir, "plan", "-no-color").CombinedOutput()
-			if err == nil || !bytes.Contains(out, []byte("Error acquiring the state lock")) || !bytes.Contains(out, []byte(state.Who())) {
+			if err == nil || !bytes.Contains(out, []byte("Error acquiring the state lock")) || !bytes.Contains(out, []byte(state.CurrentUser())) {
 				t.Errorf("terraform while stoke is at work: %v\n%s", err, out)
 			}
 			if _, err := io.WriteString(answer, "no\n"); err != nil {

@@ -226,7 +226,7 @@ resource "test_file" "a" {
 				second.Args = append(second.Args, option)
 				out, err := second.CombinedOutput()
 				text := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", "")), " ")
-				if err == nil || !strings.Contains(text, "State is locked") || !strings.Contains(text, "is held by "+state.Who()+", Apply") {
+				if err == nil || !strings.Contains(text, "State is locked") || !strings.Contains(text, "is held by "+state.CurrentUser()+", Apply") {
 					t.Errorf("the second run: %v\n%s", err, out)
 				}
 			}

@@ -36,7 +36,7 @@ var reached = []string{"access", "cluster"}
 func (s *session) cluster(ctx context.Context, path, text string) (*cluster, error) {
 	a, err := address.ParseInstance(text)
 	if err != nil {
-		s.trouble(problem("Invalid address", "%q is not the address of an object: %s.", text, err))
+		s.complainOnStderr(problem("Invalid address", "%q is not the address of an object: %s.", text, err))
 		return nil, failed
 	}
 	file, err := s.currentState(ctx, path)
@@ -46,14 +46,14 @@ func (s *session) cluster(ctx context.Context, path, text string) (*cluster, err
 	defer file.close()
 	o := file.State().Current(a)
 	if o == nil {
-		s.trouble(problem("No such object", "The state has no object at %s. \"stoke state list\" lists what it has.", a))
+		s.complainOnStderr(problem("No such object", "The state has no object at %s. \"stoke state list\" lists what it has.", a))
 		return nil, failed
 	}
 	v, _ := view.ObjectValue(a, o, schemas(ctx, s.built))
 	c := &cluster{address: a}
 	given, inCluster := connectionOf(v)
 	if !inCluster {
-		s.trouble(problem("No cluster", "%s is not a cluster and does not belong to one. Name a cluster, or a resource of the provider kube.", a))
+		s.complainOnStderr(problem("No cluster", "%s is not a cluster and does not belong to one. Name a cluster, or a resource of the provider kube.", a))
 		return nil, failed
 	}
 	if given != nil {
@@ -110,8 +110,8 @@ func (s *session) configured(ctx context.Context, file *stateFile, o *state.Obje
 	}
 	switch {
 	case needed && (asked == nil || asked.Cluster() == nil):
-		s.trouble(diags...)
-		s.trouble(problem("No cluster", "%s does not name a cluster, and its provider block, which should, cannot be "+
+		s.complainOnStderr(diags...)
+		s.complainOnStderr(problem("No cluster", "%s does not name a cluster, and its provider block, which should, cannot be "+
 			"read in this folder or does not name one either. Run this in the folder of its configuration.", c.address))
 		return failed
 	case needed:
@@ -124,10 +124,10 @@ func (s *session) configured(ctx context.Context, file *stateFile, o *state.Obje
 	for _, d := range diags { // it goes on without
 		d.Severity = hcl.DiagWarning
 	}
-	s.trouble(diags...)
+	s.complainOnStderr(diags...)
 	settings, wrong := connections.DefaultSSH(ctx)
 	if wrong.HasError() {
-		s.trouble(problem(wrong[0].Summary(), "%s", wrong[0].Detail()))
+		s.complainOnStderr(problem(wrong[0].Summary(), "%s", wrong[0].Detail()))
 		return failed
 	}
 	c.ssh = settings
@@ -167,8 +167,8 @@ func (s *session) provider(ctx context.Context, file *stateFile, o *state.Object
 	return explorer, asked, diags
 }
 
-// trouble is complain for commands whose output others read.
-func (s *session) trouble(diags ...*hcl.Diagnostic) {
+// complainOnStderr is complain for commands whose output others read.
+func (s *session) complainOnStderr(diags ...*hcl.Diagnostic) {
 	if len(diags) > 0 {
 		s.stderr().Diagnostics(diags, s.source(), false)
 	}
@@ -181,7 +181,7 @@ func (s *session) unreached(err error) error {
 		return err
 	}
 	summary, detail := kubernetes.Describe(err)
-	s.trouble(problem(summary, "%s", detail))
+	s.complainOnStderr(problem(summary, "%s", detail))
 	return failed
 }
 

@@ -32,7 +32,7 @@ func (s *session) complete(root *cobra.Command, args []string) error {
 		typed = typed[1:]
 	}
 	if len(typed) == 0 && strings.HasPrefix(last, "-") {
-		s.say("-chdir=\tWork in another folder\n-help\tShow help\n-version\tShow the version\n:%d\n", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+		s.printf("-chdir=\tWork in another folder\n-help\tShow help\n-version\tShow the version\n:%d\n", cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 		return nil
 	}
 	line, err := understand(root, typed, func(string) string { return "" })
@@ -42,13 +42,13 @@ func (s *session) complete(root *cobra.Command, args []string) error {
 	if strings.HasPrefix(last, "-") && !strings.HasPrefix(last, "--") {
 		last = "-" + last
 	}
-	completer{s.quiet()}.add(root)
+	completer{s.silenced()}.add(root)
 	var answer bytes.Buffer
 	root.SetOut(&answer)
 	root.SetArgs(append(append([]string{request}, line.args...), last))
 	err = root.ExecuteContext(context.Background())
 	cmd, _, _ := root.Find(line.args) // cobra has found it too
-	s.say("%s", singleDashes(answer.String(), cmd.Flags()))
+	s.printf("%s", singleDashes(answer.String(), cmd.Flags()))
 	return err
 }
 
@@ -83,9 +83,9 @@ func singleDashes(answer string, flags *pflag.FlagSet) string {
 	return strings.Join(kept, "\n")
 }
 
-// quiet is a session that prints nothing: a shell that asks for completions
+// silenced is a session that prints nothing: a shell that asks for completions
 // wants those and nothing else.
-func (s *session) quiet() *session {
+func (s *session) silenced() *session {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return s
@@ -105,7 +105,7 @@ func (c completer) add(root *cobra.Command) {
 	files := map[string]bool{"fmt": true, "show": true, "apply": true, "state push": true, "runs": true, "providers mirror": true}
 	arguments := map[string]completion{
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
-		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,
+		"taint": c.addresses, "untaint": c.addresses, "import": c.declaredResources, "output": c.outputs,
 		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses, "export": c.runAddresses,
 		"watch": c.moreRunAddresses, "compare": c.moreRunAddresses, "dashboard": c.moreRunAddresses,
 		"kubeconfig": c.clusterAddresses, "proxy": c.clusterAddresses,
@@ -218,8 +218,8 @@ func (c completer) workspaces(cmd *cobra.Command, given []string, typed string) 
 	})(cmd, given, typed)
 }
 
-// declared offers the resources of the root module, for import.
-func (c completer) declared(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+// declaredResources offers the resources of the root module, for import.
+func (c completer) declaredResources(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

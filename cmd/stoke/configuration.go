@@ -95,17 +95,17 @@ func (s *session) configure(f *planFlags) (*configuration, error) {
 // askVariables asks for each variable that has no value.
 func (s *session) askVariables(missing []*modules.Variable, values map[string]modules.Value) hcl.Diagnostics {
 	for i, v := range missing {
-		s.say("var.%s\n", v.Name)
+		s.printf("var.%s\n", v.Name)
 		if v.Description != "" {
-			s.say("  %s\n\n", v.Description)
+			s.printf("  %s\n\n", v.Description)
 		}
-		s.say("  Enter a value: ")
+		s.printf("  Enter a value: ")
 		read := s.answers.Line
 		if v.Sensitive {
 			read = s.answers.Secret
 		}
 		text, err := read(s.signals.stopping)
-		s.say("\n")
+		s.printf("\n")
 		if err != nil {
 			return modules.MissingDiagnostics(missing[i:])
 		}

@@ -137,7 +137,7 @@ func (c *console) evaluate(text string) (shown string, ok bool) {
 	if diags.HasErrors() {
 		return "", false
 	}
-	return view.Expression(c.explorer.Shown(expr, v)), true
+	return view.Expression(c.explorer.ForDisplay(expr, v)), true
 }
 
 // read evaluates what comes through a pipe.
@@ -165,7 +165,7 @@ func (c *console) read() error {
 		last = shown
 	}
 	if len(whole) > 0 {
-		c.s.say("%s\n", last)
+		c.s.printf("%s\n", last)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (c *console) interact() error {
 		line, err := p.line(text)
 		switch {
 		case errors.Is(err, io.EOF):
-			c.s.say("\n")
+			c.s.printf("\n")
 			return nil
 		case err != nil:
 			return failed
@@ -244,7 +244,7 @@ func (c *console) interact() error {
 				return nil
 			}
 			if shown, ok := c.evaluate(text); ok {
-				c.s.say("%s\n\n", shown)
+				c.s.printf("%s\n\n", shown)
 			}
 		}
 		pending = append(pending[:0], rest...)

@@ -73,7 +73,8 @@ addresses; its default is the default of runs_dir.`,
 			l.Close()
 			return err
 		}
-		if err := s.said("The dashboard is at\n\n  %s\n\nThe link works once. Ctrl-C ends the dashboard.\n", server.Link()); err != nil {
+		if err := s.printOrStop("The dashboard is at\n\n  %s\n\nThe link works once. Ctrl-C ends the dashboard.\n",
+			server.Link()); err != nil {
 			l.Close()
 			return err
 		}
@@ -162,7 +163,7 @@ func (w *shownRuns) choose(ctx context.Context, args []string) error {
 	}
 	for _, text := range w.only {
 		if !slices.ContainsFunc(entries, func(e dashboard.Entry) bool { return e.Address == text }) {
-			w.s.complain(problem("Not a run", "The state has no run at %s.%s", text, w.now.others()))
+			w.s.complain(problem("Not a run", "The state has no run at %s.%s", text, w.now.describeOthers()))
 			return failed
 		}
 	}
@@ -265,7 +266,7 @@ func idOf(v cty.Value) string {
 }
 
 // opener returns a function that opens the run behind some objects, the newest first.
-func (w *shownRuns) opener(r *runs, found []behind) func(context.Context) (providers.Run, error) {
+func (w *shownRuns) opener(r *runs, found []runSource) func(context.Context) (providers.Run, error) {
 	return w.guarded(r, func(ctx context.Context) (providers.Run, error) {
 		for _, o := range found {
 			run, err := o.known.Run(ctx, o.RunObject)

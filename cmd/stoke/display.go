@@ -18,14 +18,14 @@ type display interface {
 	begin() plan.Listener
 	end()
 	diagnostics(diags hcl.Diagnostics)
-	// say prints a message that is no result, also while a view is live.
-	say(text string)
+	// printText prints a message that is no result, also while a view is live.
+	printText(text string)
 	plan(pl *plan.Plan)
 	applied(r *run.Report, mode plan.Mode, interrupted bool)
 	outputs(outputs map[string]state.Output)
 	// round says how a round ended; left what a saved plan has left for later.
 	round(n int, total *run.Report, more bool)
-	left(pl *plan.Plan)
+	reportDeferrals(pl *plan.Plan)
 }
 
 // textDisplay writes for people.
@@ -42,7 +42,7 @@ func (d *textDisplay) begin() plan.Listener {
 	defer d.mu.Unlock()
 	d.live = d.s.stdout().Progress(d.s.stage.live())
 	if d.apart {
-		d.live.Apart()
+		d.live.SeparateFromAbove()
 	}
 	listen := d.live.Listen
 	if d.s.concise {
@@ -88,18 +88,18 @@ func (d *textDisplay) diagnostics(diags hcl.Diagnostics) {
 	d.apart = true
 }
 
-// said: something else came after the last diagnostic.
-func (d *textDisplay) said() {
+// endDiagnostics: something else came after the last diagnostic.
+func (d *textDisplay) endDiagnostics() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.apart = false
 }
 
-func (d *textDisplay) say(text string) {
+func (d *textDisplay) printText(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.live != nil {
-		d.live.Say(text)
+		d.live.PrintAbove(text)
 		return
 	}
 	_, _ = d.s.stage.err.WriteString(text)
@@ -113,10 +113,10 @@ func (d *textDisplay) applied(r *run.Report, mode plan.Mode, interrupted bool) {
 
 func (d *textDisplay) outputs(outputs map[string]state.Output) {
 	if len(outputs) > 0 {
-		d.s.say("\nOutputs:\n\n")
+		d.s.printf("\nOutputs:\n\n")
 		d.s.stdout().Outputs(outputs)
 	}
 }
 
 func (d *textDisplay) round(n int, r *run.Report, more bool) { d.s.stdout().Round(n, r, more) }
-func (d *textDisplay) left(pl *plan.Plan)                    { d.s.stdout().Left(pl) }
+func (d *textDisplay) reportDeferrals(pl *plan.Plan)         { d.s.stdout().ReportDeferrals(pl) }

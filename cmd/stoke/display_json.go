@@ -66,10 +66,10 @@ func (d *jsonDisplay) lines(text string) {
 	}
 }
 
-func (d *jsonDisplay) begin() plan.Listener { return d.s.logs.listen(d.stream.Listen) }
-func (d *jsonDisplay) end()                 {}
-func (d *jsonDisplay) say(text string)      { d.stream.Log(text) }
-func (d *jsonDisplay) plan(pl *plan.Plan)   { d.stream.Plan(pl) }
+func (d *jsonDisplay) begin() plan.Listener  { return d.s.logs.listen(d.stream.Listen) }
+func (d *jsonDisplay) end()                  {}
+func (d *jsonDisplay) printText(text string) { d.stream.Log(text) }
+func (d *jsonDisplay) plan(pl *plan.Plan)    { d.stream.Plan(pl) }
 
 func (d *jsonDisplay) diagnostics(diags hcl.Diagnostics) { d.stream.Diagnostics(diags, d.s.source()) }
 
@@ -78,4 +78,4 @@ func (d *jsonDisplay) applied(r *run.Report, mode plan.Mode, _ bool) { d.stream.
 func (d *jsonDisplay) outputs(outputs map[string]state.Output) { d.stream.Outputs(outputs) }
 
 func (d *jsonDisplay) round(n int, r *run.Report, more bool) { d.stream.Round(n, r, more) }
-func (d *jsonDisplay) left(pl *plan.Plan)                    { d.stream.Left(pl) }
+func (d *jsonDisplay) reportDeferrals(pl *plan.Plan)         { d.stream.ReportDeferrals(pl) }

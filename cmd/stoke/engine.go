@@ -35,7 +35,7 @@ func (o *operation) atOnce() (int, plan.Limits) {
 	if o.config != nil {
 		used, _ = providerNeeds(o.config.root, o.catalogue) // what is not there is told elsewhere
 	}
-	return o.flags.parallelism.among(used, o.catalogue)
+	return o.flags.parallelism.limitsFor(used, o.catalogue)
 }
 
 // settle finds out what became of operations that were announced and never

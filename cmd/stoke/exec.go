@@ -46,7 +46,7 @@ one: then keys such as Ctrl-C go to the command.`,
 		if len(command) == 0 {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("the command is needed, behind --: stoke exec " + args[0] + " -- sh")}
 		}
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The command cannot be run", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), runCommand{cmd.CommandPath(), "The command cannot be run", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			in, ok := run.(providers.RunExecutor)
 			if !ok {
 				s.complain(problem("No place for commands", "%s runs as processes of a machine: log in there to run other "+
@@ -81,5 +81,5 @@ func (s *session) exec(ctx context.Context, in providers.RunExecutor, role strin
 	case code != 0:
 		return exitCode(code)
 	}
-	return s.results.lost()
+	return s.results.writeError()
 }

@@ -36,8 +36,8 @@ const (
 	otherOptions = "Other options"
 )
 
-// in puts flags into a group of the help text.
-func in(flags *pflag.FlagSet, title string, names ...string) {
+// addFlagGroup puts flags into a group of the help text.
+func addFlagGroup(flags *pflag.FlagSet, title string, names ...string) {
 	for _, name := range names {
 		if err := flags.SetAnnotation(name, optionGroup, []string{title}); err != nil {
 			panic(err) // a flag that is not there
@@ -51,12 +51,12 @@ func (f *planFlags) addPlan(flags *pflag.FlagSet, withModes bool) {
 	if withModes {
 		flags.BoolVar(&f.destroy, "destroy", false, "Plan to destroy everything that the state holds.")
 		flags.BoolVar(&f.refreshOnly, "refresh-only", false, "Look for what changed outside of Stoke, and plan to store it; nothing else.")
-		in(flags, planOptions, "destroy", "refresh-only")
+		addFlagGroup(flags, planOptions, "destroy", "refresh-only")
 	}
 	f.scopeFlags.add(flags)
 	flags.StringArrayVar(&f.replace, "replace", nil, "Recreate the object at `ADDRESS` even if it could stay. May be given several times.")
 	f.addVariables(flags)
-	in(flags, planOptions, "replace", "var", "var-file")
+	addFlagGroup(flags, planOptions, "replace", "var", "var-file")
 }
 
 func (f *planFlags) addVariables(flags *pflag.FlagSet) {
@@ -69,14 +69,14 @@ func (f *planFlags) addVariables(flags *pflag.FlagSet) {
 func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	flags.BoolVar(&s.compact, "compact-warnings", false, "Where there are warnings and no errors, print their summaries only.")
 	flags.BoolVar(&s.concise, "concise", false, "Leave out the lines about objects being read.")
-	flags.BoolVar(&f.input, "input", true, "Ask for nothing: what is missing is an error.")
+	flags.BoolVar(&f.input, "input", true, "Do not prompt; fail if input is missing.")
 	f.lock.add(flags)
 	s.addNoColor(flags)
 	flags.Var(&f.parallelism, "parallelism", "How many objects are worked on at the same time, at most: `N`, 10 unless said otherwise. TYPE=N, PROVIDER=N and host=N limit one type, one provider and each machine. May be given several times.")
 	flags.StringVar(&f.state, "state", "", "Keep the state in `FILE` in place of terraform.tfstate.")
 	flags.StringVar(&f.stateOut, "state-out", "", "Read the state as -state says, and write it to `FILE`; what was read stays as it is.")
 	flags.BoolVar(&f.json, "json", false, "Print one JSON object per line, as Terraform does; asks for nothing.")
-	in(flags, otherOptions, "compact-warnings", "concise", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
+	addFlagGroup(flags, otherOptions, "compact-warnings", "concise", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
 }
 
 func (l *lockFlags) add(flags *pflag.FlagSet) {

@@ -51,7 +51,7 @@ func (f *scopeFlags) add(flags *pflag.FlagSet) {
 		"its dependencies. May be given several times; for exceptions, not for every day.")
 	flags.StringArrayVar(&f.excludes, "exclude", nil, "Leave out the module, resource or object at `ADDRESS` and what depends on it. May be given several times; not together with -target.")
 	flags.BoolVar(&f.drift, "drift", false, "Show everything that changed outside of Stoke, not only where it matters to the plan.")
-	in(flags, planOptions, "refresh", "target", "exclude", "drift")
+	addFlagGroup(flags, planOptions, "refresh", "target", "exclude", "drift")
 }
 
 // shape tells the engine.

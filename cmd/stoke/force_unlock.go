@@ -14,15 +14,15 @@ func forceUnlockCommand(s *session) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "force-unlock [options] LOCK_ID",
-		Short: "Break the lock of a run that is dead",
-		Long: `Breaks the lock on the state of the selected workspace. Its ID is in the message
-that a locked state gives. Do it only when no other run is at work: two runs at a
-time harm each other. A local state's lock cannot be broken while its holder
+		Short: "Remove the state's lock of a dead run",
+		Long: `Removes the lock on the state of the selected workspace. Its ID is in the message
+about a locked state. Use it only when no other run is active: two runs at a
+time harm each other. A local state's lock cannot be removed while its holder
 lives.
 
 Locks of stoke in buckets and Kubernetes are leases: a later run takes the lease
 of a dead run over without this command.`,
-		Args: exactly(1, "LOCK_ID"),
+		Args: exactArgs(1, "LOCK_ID"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Do not ask.")
 	s.addNoColor(cmd.Flags())
@@ -46,7 +46,7 @@ func (s *session) forceUnlock(ctx context.Context, id string, force bool) error 
 			return err
 		}
 		if !sure {
-			s.say("force-unlock cancelled.\n")
+			s.printf("force-unlock cancelled.\n")
 			return failed
 		}
 	}
@@ -55,7 +55,7 @@ func (s *session) forceUnlock(ctx context.Context, id string, force bool) error 
 	var other *state.LockedError
 	switch {
 	case err == nil:
-		s.say("Stoke state has been successfully unlocked!\n\nThe state has been unlocked, and stoke commands should now be able to\nobtain a new lock on it.\n")
+		s.printf("Stoke state has been successfully unlocked!\n\nThe state has been unlocked, and stoke commands should now be able to\nobtain a new lock on it.\n")
 		return nil
 	case errors.As(err, &none):
 		s.complain(problem("State is not locked", "The lock of %s is free.", none.Path))
@@ -74,9 +74,9 @@ func (s *session) confirm(question, explanation string) (bool, error) {
 		s.complain(problem("Approval needed", "%s Questions are turned off.", question))
 		return false, failed
 	}
-	s.say("\n%s\n  %s\n\n  Only 'yes' will be accepted to confirm.\n\n  Enter a value: ", question, explanation)
+	s.printf("\n%s\n  %s\n\n  Only 'yes' will be accepted to confirm.\n\n  Enter a value: ", question, explanation)
 	answer, err := s.answers.Line(s.signals.stopping)
-	s.say("\n")
+	s.printf("\n")
 	if err == terminal.ErrNoAnswer {
 		s.complain(problem("Approval needed", "The input has ended without an answer."))
 		return false, failed

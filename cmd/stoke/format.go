@@ -140,11 +140,11 @@ func (f *formatter) folder(dir string) {
 	}
 }
 
-// mostFormatted bounds how much of a file is read; the parser refuses far less.
-const mostFormatted = 256 << 20
+// maxFormatted bounds how much of a file is read; the parser refuses far less.
+const maxFormatted = 256 << 20
 
 func (f *formatter) file(name string) {
-	if info, err := os.Stat(name); err == nil && (!info.Mode().IsRegular() || info.Size() > mostFormatted) {
+	if info, err := os.Stat(name); err == nil && (!info.Mode().IsRegular() || info.Size() > maxFormatted) {
 		f.fail("File cannot be formatted", "%s is not a regular file of a reasonable size.", name)
 		return
 	}
@@ -160,7 +160,7 @@ func (f *formatter) file(name string) {
 	if changed := !bytes.Equal(src, result); changed {
 		f.differs = true
 		if f.list {
-			f.s.say("%s\n", name)
+			f.s.printf("%s\n", name)
 		}
 		if f.write && !f.check {
 			if err := replaceFile(name, result); err != nil {
@@ -176,7 +176,7 @@ func (f *formatter) file(name string) {
 }
 
 func (f *formatter) stdin() error {
-	src, err := f.s.answers.All(mostFormatted, f.s.signals.stopping)
+	src, err := f.s.answers.All(maxFormatted, f.s.signals.stopping)
 	if err != nil {
 		f.fail("Input cannot be read", "%s.", err)
 		return f.outcome()
@@ -195,9 +195,9 @@ func (f *formatter) stdin() error {
 
 // print ends with a line, as what is printed does, whether or not the text does.
 func (f *formatter) print(text []byte) {
-	f.s.say("%s", text)
+	f.s.printf("%s", text)
 	if !bytes.HasSuffix(text, []byte("\n")) {
-		f.s.say("\n")
+		f.s.printf("\n")
 	}
 }
 
@@ -218,7 +218,7 @@ func (f *formatter) show(name string, src, result []byte) {
 	}
 	text := diff.Diff("old/"+name, src, "new/"+name, result)
 	if _, unified, ok := bytes.Cut(text, []byte("\n")); ok { // the first line repeats the names
-		f.s.say("%s", unified)
+		f.s.printf("%s", unified)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // objects.
 func (f *planFlags) addGenerate(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.generate, "generate-config-out", "", "Write configuration for imported objects that have none to `FILE`, which must not exist.")
-	in(cmd.Flags(), planOptions, "generate-config-out")
+	addFlagGroup(cmd.Flags(), planOptions, "generate-config-out")
 }
 
 // checkGenerate refuses, before anything is read, to write over what is there.

@@ -57,12 +57,12 @@ tree, or with -json as a list.`,
 			return s.modulesJSON(root)
 		}
 		if len(root.Calls) == 0 {
-			s.say("No modules found in configuration.\n")
+			s.printf("No modules found in configuration.\n")
 			return nil
 		}
-		s.say("\nModules declared by configuration:\n.\n")
+		s.printf("\nModules declared by configuration:\n.\n")
 		s.moduleTree(root, "")
-		s.say("\n")
+		s.printf("\n")
 		return nil
 	}
 	return cmd
@@ -83,7 +83,7 @@ func (s *session) moduleTree(m *modules.Module, indent string) {
 				text += " (" + call.Version + ")"
 			}
 		}
-		s.say("%s%s%s\n", indent, branch, text)
+		s.printf("%s%s%s\n", indent, branch, text)
 		s.moduleTree(call.Module, indent+below)
 	}
 }
@@ -116,6 +116,6 @@ func (s *session) modulesJSON(root *modules.Module) error {
 	if err != nil {
 		return err
 	}
-	s.say("%s\n", text)
+	s.printf("%s\n", text)
 	return nil
 }

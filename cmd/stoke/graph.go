@@ -23,7 +23,7 @@ func graphCommand(s *session) *cobra.Command {
 	var f graphFlags
 	cmd := &cobra.Command{
 		Use:   "graph [options]",
-		Short: "Draw what depends on what",
+		Short: "Draw the dependency graph",
 		Long: `Writes a graph in the DOT language (for Graphviz) or in Mermaid's language (for
 Markdown): the resources of the configuration and the references between them.
 With -plan it shows the operations of a saved plan and their order.

@@ -15,11 +15,11 @@ func importCommand(s *session) *cobra.Command {
 	f := &planFlags{scopeFlags: scopeFlags{refresh: refreshAll}}
 	cmd := &cobra.Command{
 		Use:   "import [options] ADDRESS ID",
-		Short: "Take an existing object into the state",
+		Short: "Import an existing object into the state",
 		Long: `Looks up an existing object by the ID that its provider knows it by, and stores it
 under ADDRESS, which the configuration must have. The object itself is not touched.
 An import block does the same as part of a plan, which shows it first.`,
-		Args: exactly(2, "ADDRESS and ID are needed"),
+		Args: exactArgs(2, "ADDRESS and ID are needed"),
 	}
 	cmd.Flags().StringVar(&s.configDir, "config", "", "Read the configuration in `FOLDER` in place of the working directory.")
 	f.addVariables(cmd.Flags())
@@ -27,8 +27,8 @@ An import block does the same as part of a plan, which shows it first.`,
 	cmd.Flags().StringVar(&f.backup, "backup", "", "Keep the state before this run in `FILE`; - keeps none. It is FILE.backup unless said otherwise.")
 	cmd.Flags().Bool("ignore-remote-version", false, "Accepted and without effect.")
 	_ = cmd.Flags().MarkHidden("ignore-remote-version") // it is there
-	in(cmd.Flags(), planOptions, "config", "var", "var-file")
-	in(cmd.Flags(), otherOptions, "backup")
+	addFlagGroup(cmd.Flags(), planOptions, "config", "var", "var-file")
+	addFlagGroup(cmd.Flags(), otherOptions, "backup")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		addr, err := address.ParseInstance(args[0])
 		if err != nil {
@@ -66,9 +66,9 @@ func (s *session) importObject(ctx context.Context, f *planFlags, addr address.I
 	if err := s.write(ctx, o.state, []state.Change{{Address: addr, Object: object}}); err != nil {
 		return err
 	}
-	tell := s.say
+	tell := s.printf
 	if f.json {
-		tell = func(format string, args ...any) { s.display().say(fmt.Sprintf(format, args...)) }
+		tell = func(format string, args ...any) { s.display().printText(fmt.Sprintf(format, args...)) }
 	}
 	tell("\nImport successful!\n\nThe object is in the state as %s and is managed from now on. Run \"stoke plan\"\nto see how it differs from the configuration.\n", addr)
 	return nil

@@ -53,21 +53,21 @@ func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlag
 	if diags.HasErrors() {
 		return failed
 	}
-	s.say("Initializing provider plugins...\n")
+	s.printf("Initializing provider plugins...\n")
 	for _, source := range needs {
 		text := "- " + source + " is built in to Stoke"
 		if v := ownVersion(s.built[source]); v != "" {
 			text += " (v" + v + ")"
 		}
-		s.say("%s\n", text)
+		s.printf("%s\n", text)
 	}
 	if err := os.MkdirAll(filepath.Clean(s.dataDir()), 0o755); err != nil {
 		s.complain(problem("Folder not made", "%s", asSentence(err.Error())))
 		return failed
 	}
-	s.say("\nStoke has been successfully initialized!\n")
+	s.printf("\nStoke has been successfully initialized!\n")
 	if !s.automated() {
-		s.say("\nNext, \"stoke plan\" shows what would be made, and \"stoke apply\" makes it.\n")
+		s.printf("\nNext, \"stoke plan\" shows what would be made, and \"stoke apply\" makes it.\n")
 	}
 	return nil
 }

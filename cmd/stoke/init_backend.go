@@ -33,9 +33,9 @@ func (f *backendFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.reconfigure, "reconfigure", false, "Use the backend as it is configured now, and leave existing states where they are.")
 	flags.BoolVar(&f.migrate, "migrate-state", false, "Use the backend as it is configured now, and take existing states along. Asks before it copies.")
 	flags.BoolVar(&f.forceCopy, "force-copy", false, "As -migrate-state, without asking.")
-	flags.BoolVar(&f.input, "input", true, "Ask for nothing: where an answer is needed, fail.")
+	flags.BoolVar(&f.input, "input", true, "Do not prompt; fail if an answer is needed.")
 	f.lock.add(flags)
-	in(flags, title, "backend", "backend-config", "reconfigure", "migrate-state", "force-copy", "input", "lock", "lock-timeout")
+	addFlagGroup(flags, title, "backend", "backend-config", "reconfigure", "migrate-state", "force-copy", "input", "lock", "lock-timeout")
 }
 
 // initBackend makes the backend that the configuration names the one that is
@@ -61,7 +61,7 @@ func (s *session) initBackend(ctx context.Context, root *modules.Module, f *back
 	if c.kind == nil && (c.saved == nil || c.saved.Kind == "local" && len(c.saved.Values) == 0) {
 		return nil // local, as ever
 	}
-	s.say("Initializing the backend...\n")
+	s.printf("Initializing the backend...\n")
 	return c.carryOut(ctx)
 }
 
@@ -69,7 +69,7 @@ func (s *session) initBackend(ctx context.Context, root *modules.Module, f *back
 type backendChange struct {
 	s     *session
 	f     *backendFlags
-	saved *backend.Saved // nil: nothing was remembered
+	saved *backend.Record // nil: nothing was remembered
 
 	kind   *backend.Kind // nil: there is no backend block
 	block  backend.Values
@@ -96,7 +96,7 @@ func (c *backendChange) read(block *modules.Backend) hcl.Diagnostics {
 	if len(c.f.config) == 0 && c.saved != nil && c.saved.Fits(c.kind.Name, c.block) && !c.f.reconfigure {
 		given = c.saved.Values // what an earlier init was told stays
 	}
-	c.values = c.block.Over(given)
+	c.values = c.block.Merge(given)
 	return diags
 }
 
@@ -131,7 +131,7 @@ func (s *session) backendConfig(k *backend.Kind, options []string) (backend.Valu
 		}
 		values, more := k.Read(body)
 		diags = append(diags, more...)
-		all = all.Over(values)
+		all = all.Merge(values)
 	}
 	return all, diags
 }
@@ -142,7 +142,7 @@ func (c *backendChange) carryOut(ctx context.Context) error {
 		return c.unset(ctx)
 	}
 	remembered, kept := c.kind.WithoutSecrets(c.values, c.block)
-	next := &backend.Saved{Kind: c.kind.Name, Values: remembered, Hash: backend.Digest(c.kind.Name, c.block)}
+	next := &backend.Record{Kind: c.kind.Name, Values: remembered, Hash: backend.Digest(c.kind.Name, c.block)}
 	if c.saved != nil && c.saved.Fits(c.kind.Name, c.block) && backend.Equal(c.saved.Values, c.values) {
 		next = c.saved // Terraform's own may be there, and then both go on working
 	}
@@ -173,7 +173,7 @@ func (c *backendChange) carryOut(ctx context.Context) error {
 		c.s.complain(problem("Backend not remembered", "%s.", err))
 		return failed
 	}
-	c.s.say("\nSuccessfully configured the backend %q! Stoke will automatically\nuse this backend unless the backend configuration changes.\n", c.kind.Name)
+	c.s.printf("\nSuccessfully configured the backend %q! Stoke will automatically\nuse this backend unless the backend configuration changes.\n", c.kind.Name)
 	return nil
 }
 
@@ -211,12 +211,12 @@ func (c *backendChange) unset(ctx context.Context) error {
 		c.s.complain(problem("Backend not forgotten", "%s.", err))
 		return failed
 	}
-	c.s.say("\nSuccessfully unset the backend %q. Stoke will now keep the state locally.\n", c.saved.Kind)
+	c.s.printf("\nSuccessfully unset the backend %q. Stoke will now keep the state locally.\n", c.saved.Kind)
 	return nil
 }
 
-// before opens the backend of until now.
-func (c *backendChange) before(ctx context.Context) (backend.Backend, error) {
+// openPrevious opens the backend of until now.
+func (c *backendChange) openPrevious(ctx context.Context) (backend.Backend, error) {
 	if c.saved == nil || c.saved.Kind == "local" {
 		values := backend.Values{}
 		if c.saved != nil {
@@ -247,7 +247,7 @@ func (c *backendChange) withSecrets(k *backend.Kind, values backend.Values) back
 			secrets[a.Name] = v
 		}
 	}
-	return secrets.Over(values)
+	return secrets.Merge(values)
 }
 
 func placeName(kind string, workspace string) string {
@@ -264,7 +264,7 @@ func addAccepted(cmd *cobra.Command, f *backendFlags) {
 	flags := cmd.Flags()
 	flags.Var(&lockfileMode{}, "lockfile", "`MODE` readonly: providers are part of the program, and no file locks their versions.")
 	flags.StringArray("plugin-dir", nil, "`FOLDER` of plugins: none is looked for.")
-	in(flags, acceptedOptions, "lockfile", "plugin-dir")
+	addFlagGroup(flags, acceptedOptions, "lockfile", "plugin-dir")
 	addTestDirectory(flags)
 	flags.BoolVar(&f.backend, "cloud", true, "The same as -backend.")
 	flags.Bool("ignore-remote-version", false, "Nothing.")
@@ -276,7 +276,7 @@ func addAccepted(cmd *cobra.Command, f *backendFlags) {
 // addTestDirectory accepts the option that says where Terraform's tests are.
 func addTestDirectory(flags *pflag.FlagSet) {
 	flags.String("test-directory", "tests", "`FOLDER` of tests: they are not looked at.")
-	in(flags, acceptedOptions, "test-directory")
+	addFlagGroup(flags, acceptedOptions, "test-directory")
 }
 
 // lockfileMode takes the one mode that Terraform has.

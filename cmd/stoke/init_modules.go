@@ -26,7 +26,7 @@ func (f *moduleFlags) add(_ *session, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.upgrade, "upgrade", false, "Fetch all modules again, in the newest versions that the "+
 		"configuration accepts.")
 	flags.StringVar(&f.from, "from-module", "", "Copy the module from `SOURCE` into this folder first, which must be empty.")
-	in(flags, title, "get", "upgrade", "from-module")
+	addFlagGroup(flags, title, "get", "upgrade", "from-module")
 }
 
 // initModules installs modules and loads the configuration. It returns nil for
@@ -44,7 +44,7 @@ func (s *session) initModules(ctx context.Context, f *moduleFlags) (*modules.Mod
 	}
 	root, err := s.install(ctx, f.upgrade, true)
 	if root == nil && err == nil {
-		s.say("Stoke initialized in an empty directory! It has no configuration yet: write one, or start from a " +
+		s.printf("Stoke initialized in an empty directory! It has no configuration yet: write one, or start from a " +
 			"module with -from-module=SOURCE.\n")
 	}
 	return root, err
@@ -69,9 +69,9 @@ func (s *session) install(ctx context.Context, upgrade, announced bool) (*module
 			if upgrade {
 				title = "Upgrading modules..."
 			}
-			s.say("%s\n", title)
+			s.printf("%s\n", title)
 		}
-		s.say("%s\n", eventText(e))
+		s.printf("%s\n", eventText(e))
 	}
 	root, files, diags := in.Install(ctx)
 	s.files, diags = files, modules.Structural(diags)
@@ -138,7 +138,7 @@ func (s *session) copyModule(ctx context.Context, text string) error {
 	if diags.HasErrors() {
 		return failed
 	}
-	s.say("Copying configuration from %q...\n", address.Redacted())
+	s.printf("Copying configuration from %q...\n", address.Redacted())
 	if err := install.CopyModule(ctx, fetcher, address, s.dataDir(), "."); err != nil {
 		return fail("Module cannot be copied", "%s cannot be copied into this folder: %s.", address.Redacted(), err)
 	}

@@ -45,7 +45,7 @@ reads: the first of $KUBECONFIG, or ~/.kube/config.
 
 A cluster behind SSH is reached through "stoke proxy ADDRESS", which has to run at
 the same time; the kubeconfig names it.`,
-		Args: exactly(1, "the ADDRESS of a cluster, or of an object in one"),
+		Args: exactArgs(1, "the ADDRESS of a cluster, or of an object in one"),
 	}
 	cmd.Flags().BoolVar(&f.merge, "merge", false, "Put it into the kubeconfig that kubectl reads. Entries of the same name that stoke did not write are not replaced.")
 	cmd.Flags().StringVar(&f.context, "context", "", "Call the context, the cluster and the user `NAME`. It is ADDRESS unless said otherwise.")
@@ -85,7 +85,7 @@ the same time; the kubeconfig names it.`,
 			}
 		}
 		if f.credential {
-			if err := s.asked(pool, c); err != nil {
+			if err := s.checkRequestedCluster(pool, c); err != nil {
 				return s.unreached(err)
 			}
 			return s.unreached(s.printCredential(ctx, pool, c))
@@ -101,7 +101,7 @@ the same time; the kubeconfig names it.`,
 		if err != nil {
 			return err
 		}
-		s.say("%s", text)
+		s.printf("%s", text)
 		return nil
 	}
 	return cmd
@@ -125,13 +125,13 @@ func (s *session) printCredential(ctx context.Context, pool *kubernetes.Pool, c 
 	if err != nil {
 		return err
 	}
-	s.say("%s\n", text)
+	s.printf("%s\n", text)
 	return nil
 }
 
 // kubeconfig leads to a cluster, by a credential that this program hands out.
 func (s *session) kubeconfig(pool *kubernetes.Pool, c *cluster, f kubeconfigFlags) (*clientapi.Config, error) {
-	to, err := pool.Reached(c.Connection)
+	to, err := pool.ClusterEntry(c.Connection)
 	if err != nil {
 		return nil, err
 	}

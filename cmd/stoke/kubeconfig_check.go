@@ -25,7 +25,7 @@ const (
 // one: a kubeconfig that leads to stoke, which reads it, would go on for ever.
 func (s *session) guardCredential(address string) error {
 	if s.getenv(credentialVariable) != "" {
-		s.trouble(problem("Credential asks for itself", "Making a credential for %s, stoke was called for the same "+
+		s.complainOnStderr(problem("Credential asks for itself", "Making a credential for %s, stoke was called for the same "+
 			"credential: the kubeconfig that the provider's block names leads back to stoke. Name in the block the context of the cluster's own user, as config_context.", address))
 		return failed
 	}
@@ -49,14 +49,14 @@ func (s *session) ownSource(c *cluster, path string) error {
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
 		return nil
 	}
-	s.trouble(problem("Kubeconfig is the cluster's own", "%s is the file through whose current context %s is reached. With an entry of stoke as that context, stoke would ask itself for the credential. Name the context in the provider's block, as config_context, or merge into another file, by KUBECONFIG.", path, c.address))
+	s.complainOnStderr(problem("Kubeconfig is the cluster's own", "%s is the file through whose current context %s is reached. With an entry of stoke as that context, stoke would ask itself for the credential. Name the context in the provider's block, as config_context, or merge into another file, by KUBECONFIG.", path, c.address))
 	return failed
 }
 
-// asked compares the cluster that a program wants a credential for with the one
+// checkRequestedCluster compares the cluster that a program wants a credential for with the one
 // that it would be for. A program that does not say is one that was not told to:
 // the entries that stoke writes do.
-func (s *session) asked(pool *kubernetes.Pool, c *cluster) error {
+func (s *session) checkRequestedCluster(pool *kubernetes.Pool, c *cluster) error {
 	text := s.getenv(execInfoVariable)
 	if text == "" {
 		return nil
@@ -67,7 +67,7 @@ func (s *session) asked(pool *kubernetes.Pool, c *cluster) error {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal([]byte(text), &info); err != nil {
-		s.trouble(problem("Invalid environment", "%s is not an ExecCredential in JSON: the fault is in the program "+
+		s.complainOnStderr(problem("Invalid environment", "%s is not an ExecCredential in JSON: the fault is in the program "+
 			"that asks for a credential.", execInfoVariable))
 		return failed
 	}
@@ -76,10 +76,10 @@ func (s *session) asked(pool *kubernetes.Pool, c *cluster) error {
 	}
 	_, want, err := exec.LoadExecCredential([]byte(text))
 	if err != nil {
-		s.trouble(problem("Invalid environment", "%s cannot be read: %s.", execInfoVariable, err))
+		s.complainOnStderr(problem("Invalid environment", "%s cannot be read: %s.", execInfoVariable, err))
 		return failed
 	}
-	have, err := pool.Reached(c.Connection)
+	have, err := pool.ClusterEntry(c.Connection)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *session) asked(pool *kubernetes.Pool, c *cluster) error {
 
 // otherCluster refuses a credential.
 func (s *session) otherCluster(c *cluster, want, have string) error {
-	s.trouble(problem("Another cluster", "A program asks for a credential for %s, and %s is at %s. None was printed. "+
+	s.complainOnStderr(problem("Another cluster", "A program asks for a credential for %s, and %s is at %s. None was printed. "+
 		"If the cluster has moved, write the entry again: stoke kubeconfig -merge '%s'.", want, c.address, have, c.address))
 	return failed
 }

@@ -71,15 +71,15 @@ func (s *session) merge(ctx context.Context, config *clientapi.Config, name stri
 	current, err := mergeInto(ctx, path, config, name)
 	switch {
 	case errors.Is(err, errOthers):
-		s.trouble(problem("Foreign entry", "%s has an entry %q that stoke did not write for this object. It was left as it is: name another one with -context=NAME.", path, name))
+		s.complainOnStderr(problem("Foreign entry", "%s has an entry %q that stoke did not write for this object. It was left as it is: name another one with -context=NAME.", path, name))
 		return failed
 	case err != nil:
-		s.trouble(problem("Kubeconfig not written", "%s", asSentence(err.Error())))
+		s.complainOnStderr(problem("Kubeconfig not written", "%s", asSentence(err.Error())))
 		return failed
 	case current == name:
-		s.say("%s has the context %s now, which is the current one.\n", path, name)
+		s.printf("%s has the context %s now, which is the current one.\n", path, name)
 	default:
-		s.say("%s has the context %s now. Use it with:\n  kubectl --context '%s' get nodes\n", path, name, name)
+		s.printf("%s has the context %s now. Use it with:\n  kubectl --context '%s' get nodes\n", path, name, name)
 	}
 	return nil
 }

@@ -70,9 +70,9 @@ func openLogs(st stage) (*logs, hcl.Diagnostics) {
 	return l, diags
 }
 
-// begun logs which command runs. Arguments are left out: they may hold values
+// logStart logs which command runs. Arguments are left out: they may hold values
 // of variables.
-func (l *logs) begun(args []string) {
+func (l *logs) logStart(args []string) {
 	var command []string
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {

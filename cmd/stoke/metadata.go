@@ -12,7 +12,7 @@ import (
 func metadataCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metadata <subcommand> [options]",
-		Short: "Print what editors and tools want to know",
+		Short: "Print data for editors and tools",
 		Long:  `Prints what editors and tools want to know about this version of Stoke.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -43,7 +43,7 @@ func metadataFunctionsCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s.say("%s\n", text)
+		s.printf("%s\n", text)
 		return nil
 	}
 	return cmd

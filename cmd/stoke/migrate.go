@@ -21,7 +21,7 @@ type retirer interface {
 // new one. Everything is asked for first, and nothing is overwritten without
 // a question or -force-copy.
 func (c *backendChange) migrate(ctx context.Context, to backend.Backend) error {
-	from, err := c.before(ctx)
+	from, err := c.openPrevious(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func workspacesOf(ctx context.Context, b backend.Backend) ([]string, error) {
 
 // copyState copies one state, under both locks.
 func (c *backendChange) copyState(ctx context.Context, from, to backend.Backend, name string) error {
-	source, err := c.s.lockPlace(ctx, &place{kind: c.beforeKind(), backend: shared{from}, workspace: name}, c.f.lock, "Migration")
+	source, err := c.s.lockPlace(ctx, &place{kind: c.beforeKind(), backend: borrowedBackend{from}, workspace: name}, c.f.lock, "Migration")
 	if err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func (c *backendChange) copyState(ctx context.Context, from, to backend.Backend,
 		c.s.complain(stateProblem(err))
 		return failed
 	}
-	target, err := c.s.lockPlace(ctx, &place{kind: c.afterKind(), backend: shared{to}, workspace: name}, c.f.lock, "Migration")
+	target, err := c.s.lockPlace(ctx, &place{kind: c.afterKind(), backend: borrowedBackend{to}, workspace: name}, c.f.lock, "Migration")
 	if err != nil {
 		return err
 	}
 	defer target.close()
-	if err := c.settled(ctx, source, c.beforeKind(), name); err != nil {
+	if err := c.settleJournal(ctx, source, c.beforeKind(), name); err != nil {
 		return err
 	}
 	if target.Unfolded() {
@@ -175,9 +175,9 @@ func (c *backendChange) copyState(ctx context.Context, from, to backend.Backend,
 	return nil
 }
 
-// settled folds a journal that was left, and refuses what only a run can
+// settleJournal folds a journal that was left, and refuses what only a run can
 // settle.
-func (c *backendChange) settled(ctx context.Context, f *stateFile, kind, name string) error {
+func (c *backendChange) settleJournal(ctx context.Context, f *stateFile, kind, name string) error {
 	if !f.Unfolded() {
 		return nil
 	}

@@ -123,15 +123,15 @@ func (o *operation) approve(pl *plan.Plan) error {
 	case plan.RefreshOnly:
 		question, explanation = "Would you like to update the state with the observed values?", "Stoke will store the differences shown above and touch no object."
 	}
-	o.s.say("\n%s\n  %s\n  Only 'yes' will be accepted to approve.\n\n  Enter a value: ", question, explanation)
+	o.s.printf("\n%s\n  %s\n  Only 'yes' will be accepted to approve.\n\n  Enter a value: ", question, explanation)
 	answer, err := o.s.answers.Line(o.s.signals.stopping)
-	o.s.say("\n")
+	o.s.printf("\n")
 	switch {
 	case err == terminal.ErrNoAnswer:
 		o.s.complain(problem("Approval needed", "The input has ended without an answer. %s", how))
 		return failed
 	case err != nil || answer != "yes":
-		o.s.say("%s\n", cancelled)
+		o.s.printf("%s\n", cancelled)
 		return failed
 	}
 	return nil

@@ -56,7 +56,7 @@ func (s *session) allOutputs(outputs map[string]state.Output, f outputFlags) err
 		if err != nil {
 			return err
 		}
-		s.say("%s\n", text)
+		s.printf("%s\n", text)
 		return nil
 	}
 	if len(outputs) == 0 {
@@ -94,14 +94,14 @@ func (s *session) oneOutput(outputs map[string]state.Output, name string, f outp
 		if err != nil {
 			return err
 		}
-		s.say("%s\n", text)
+		s.printf("%s\n", text)
 	case f.raw:
 		text, err := view.Raw(o.Value)
 		if err != nil {
 			s.complain(problem("Unsupported value for raw output", "Output %q cannot be printed bare: %s. -raw is for strings, numbers and booleans; use -json for it.", name, err))
 			return failed
 		}
-		s.say("%s", text)
+		s.printf("%s", text)
 	default:
 		s.stdout().OutputValue(o.Value)
 	}

@@ -48,10 +48,10 @@ func (p *parallelism) Set(text string) error {
 // usual is how much is done at the same time where nobody says otherwise.
 const usual = 10
 
-// among returns how much is done at the same time by a command that uses these
+// limitsFor returns how much is done at the same time by a command that uses these
 // providers, and the limits by kind. More than usual only comes of providers
 // that bear it, and only where the command line leaves the number to us.
-func (p *parallelism) among(sources []string, c providers.Catalogue) (int, plan.Limits) {
+func (p *parallelism) limitsFor(sources []string, c providers.Catalogue) (int, plan.Limits) {
 	n := usual
 	for _, source := range sources {
 		n = max(n, c[source].Limits.AtOnce)

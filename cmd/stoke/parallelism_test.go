@@ -35,7 +35,7 @@ func TestParallelismAmongProviders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		n, limits := p.among(tt.used, c)
+		n, limits := p.limitsFor(tt.used, c)
 		if d := cmp.Diff(tt.limits, limits); n != tt.n || d != "" {
 			t.Errorf("%s: %d %s", tt.name, n, d)
 		}

@@ -122,7 +122,7 @@ func (s *session) configuredBackend(root *modules.Module) (*backend.Kind, backen
 	case saved != nil && !saved.Fits(kind.Name, values):
 		diags = append(diags, initNeeded(&block.Range, "The backend block does not say what it did when this working directory was initialised."))
 	case saved != nil:
-		values = values.Over(saved.Values) // -backend-config overruled the block
+		values = values.Merge(saved.Values) // -backend-config overruled the block
 	}
 	return kind, values, diags
 }

@@ -29,7 +29,7 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 	f.addRun(s, cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "Save the plan to `FILE`.")
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "Exit with 0 when there is nothing to change, 1 after an error, 2 when there are changes.")
-	in(cmd.Flags(), otherOptions, "out", "detailed-exitcode")
+	addFlagGroup(cmd.Flags(), otherOptions, "out", "detailed-exitcode")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(cmd, s.built); err != nil {
 			return err
@@ -55,7 +55,7 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 		}
 		s.generated(f, pl)
 		if (pl.Changed() || out != "") && !s.automated() && !f.json {
-			s.stdout().Saved(out)
+			s.stdout().PrintNextStep(out)
 		}
 		if detailed && (pl.Changed() || len(pl.Deferred) > 0) {
 			return exitCode(2)

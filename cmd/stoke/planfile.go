@@ -91,7 +91,7 @@ func (s *session) readPlan(ctx context.Context, name string) (*plan.Plan, error)
 		return nil, err
 	}
 	for _, name := range pl.SealedFiles() {
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > mostConfiguration {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxConfiguration {
 			continue // the name is whatever the plan file says
 		}
 		if content, err := os.ReadFile(name); err == nil {
@@ -101,8 +101,8 @@ func (s *session) readPlan(ctx context.Context, name string) (*plan.Plan, error)
 	return pl, nil
 }
 
-// mostConfiguration bounds what is read of one file of the configuration.
-const mostConfiguration = 64 << 20
+// maxConfiguration bounds what is read of one file of the configuration.
+const maxConfiguration = 64 << 20
 
 // openPlan opens what a saved plan needs: the configuration that it carries
 // and the state, which must still be the one that it was made from.

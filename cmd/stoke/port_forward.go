@@ -17,12 +17,12 @@ func portForwardCommand(s *session) *cobra.Command {
 	var role string
 	cmd := &cobra.Command{
 		Use:   "port-forward [options] ADDRESS [LOCAL:]REMOTE...",
-		Short: "Have ports of a pod on this machine",
-		Long: `Listens on ports of 127.0.0.1, and passes connections on to a pod behind an object
-of the state, until Ctrl-C. REMOTE is a port's number, or the name that the pod
-has for it. LOCAL is the same number where it is left out; ":REMOTE" takes any
-that is free, and so does a name. Where no role is named, a pod is taken that
-runs and is ready, and another one when that is gone.`,
+		Short: "Forward local ports to a pod",
+		Long: `Listens on ports of 127.0.0.1, and forwards connections to a pod behind an object
+of the state, until Ctrl-C. REMOTE is a number, or the pod's name for the port.
+LOCAL is by default the same number; with ":REMOTE" or a name it is any free
+port. Without a role the command selects a pod that runs and is ready, and
+another pod when that one ends.`,
 	}
 	cmd.Flags().StringVar(&role, "role", "", "Forward to `ROLE`: a pod, or an object (\"web\").")
 	f.add(s, cmd.Flags())
@@ -38,7 +38,7 @@ runs and is ready, and another one when that is gone.`,
 		if len(args) == 1 {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("a port is needed: stoke port-forward " + args[0] + " 8080:80")}
 		}
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The ports cannot be forwarded", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), runCommand{cmd.CommandPath(), "The ports cannot be forwarded", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			to, ok := run.(providers.RunForwarder)
 			if !ok {
 				s.complain(problem("No ports to forward", "%s runs as processes of a machine, whose ports are there.", args[0]))
@@ -49,7 +49,7 @@ runs and is ready, and another one when that is gone.`,
 			err := to.Forward(ctx, role, ports, providers.RunForward{
 				Ready: func(role string, ports []providers.RunPort) {
 					for _, p := range ports {
-						if err := s.said("127.0.0.1:%d -> %s:%s\n", p.Local, r.clean(role), p.Remote); err != nil {
+						if err := s.printOrStop("127.0.0.1:%d -> %s:%s\n", p.Local, r.clean(role), p.Remote); err != nil {
 							cancel(err)
 						}
 					}
@@ -57,7 +57,7 @@ runs and is ready, and another one when that is gone.`,
 				Trouble: func(text string) { fmt.Fprintln(s.stage.err, r.clean(asSentence(text))) },
 			})
 			if err == nil {
-				err = s.results.lost()
+				err = s.results.writeError()
 			}
 			return err
 		})

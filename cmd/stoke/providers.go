@@ -42,20 +42,20 @@ func (s *session) providers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("\nProviders required by configuration:\n.\n")
+	s.printf("\nProviders required by configuration:\n.\n")
 	if err := s.providerTree(root, ""); err != nil {
 		return err
 	}
-	s.say("\n")
+	s.printf("\n")
 	file, err := s.currentState(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer file.close()
 	if needs := stateProviders(file.State()); len(needs) > 0 {
-		s.say("Providers required by state:\n\n")
+		s.printf("Providers required by state:\n\n")
 		for _, source := range needs {
-			s.say("    provider[%s]\n\n", source)
+			s.printf("    provider[%s]\n\n", source)
 		}
 	}
 	return nil
@@ -84,11 +84,11 @@ func (s *session) providerTree(m *modules.Module, indent string) error {
 	}
 	for i, need := range needs {
 		here, _ := branch(i == len(needs)-1 && len(calls) == 0)
-		s.say("%s%s%s\n", indent, here, need)
+		s.printf("%s%s%s\n", indent, here, need)
 	}
 	for i, name := range calls {
 		here, below := branch(i == len(calls)-1)
-		s.say("%s%smodule.%s\n", indent, here, name)
+		s.printf("%s%smodule.%s\n", indent, here, name)
 		if err := s.providerTree(m.Calls[name].Module, indent+below); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (s *session) providerSchemas(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("%s\n", text)
+	s.printf("%s\n", text)
 	return nil
 }
 
@@ -244,16 +244,16 @@ func (s *session) builtIn(what string) error {
 		return failed
 	}
 	for _, source := range needs {
-		s.say("- %s is built in to Stoke\n", source)
+		s.printf("- %s is built in to Stoke\n", source)
 	}
-	s.say("\n%s\n", what)
+	s.printf("\n%s\n", what)
 	return nil
 }
 
 func providersLockCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [options] [PROVIDER...]",
-		Short: "Say which providers are built in",
+		Short: "List the built-in providers",
 		Long: `Terraform pins the packages of providers with this command. Stoke's providers are
 part of the program, so its version pins them, and no lock file is written. It
 fails where the configuration needs a provider that is not built in.`,
@@ -271,7 +271,7 @@ fails where the configuration needs a provider that is not built in.`,
 func providersMirrorCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror [options] FOLDER",
-		Short: "Say which providers are built in",
+		Short: "List the built-in providers",
 		Long: `Terraform copies the packages of providers into a folder with this command.
 Stoke's providers are part of the program, so there is nothing to copy and
 nothing is written. It fails where the configuration needs another provider.`,

@@ -23,12 +23,12 @@ func proxyCommand(s *session) *cobra.Command {
 	var port int
 	cmd := &cobra.Command{
 		Use:   "proxy [options] ADDRESS",
-		Short: "Let programs reach a cluster behind SSH",
+		Short: "Forward a local port to a cluster behind SSH",
 		Long: `Listens on this computer, so that kubectl and other programs reach, through SSH,
 the API server of the cluster that the object at ADDRESS is or belongs to. The
 kubeconfig that "stoke kubeconfig ADDRESS" prints names this address. The proxy
 reaches only that API server and hands out no credentials. Ctrl-C ends it.`,
-		Args: exactly(1, "the ADDRESS of a cluster behind SSH, or of an object in one"),
+		Args: exactArgs(1, "the ADDRESS of a cluster behind SSH, or of an object in one"),
 	}
 	cmd.Flags().IntVar(&port, "port", 0, "Listen at `PORT`. By default the port that the kubeconfig names, which is the same each time.")
 	cmd.Flags().StringVar(&path, "state", "", "Read `FILE` in place of terraform.tfstate.")
@@ -45,7 +45,7 @@ reaches only that API server and hands out no credentials. Ctrl-C ends it.`,
 			return err
 		}
 		if c.Credential.SSH == nil {
-			s.trouble(problem("No proxy needed", "The cluster of %s is reached directly: use what \"stoke kubeconfig '%s'\" prints.", c.address, c.address))
+			s.complainOnStderr(problem("No proxy needed", "The cluster of %s is reached directly: use what \"stoke kubeconfig '%s'\" prints.", c.address, c.address))
 			return failed
 		}
 		return s.unreached(s.serveProxy(ctx, c, port))
@@ -89,7 +89,7 @@ func (s *session) serveProxy(ctx context.Context, c *cluster, port int) error {
 	defer tunnel.Close()
 	p := &proxy{tunnel: tunnel, to: hostPort(c.Endpoint), failed: func(err error) {
 		summary, detail := kubernetes.Describe(err)
-		s.trouble(problem(summary, "%s", detail))
+		s.complainOnStderr(problem(summary, "%s", detail))
 	}}
 	// What would go wrong later is better told now.
 	conn, err := tunnel.DialContext(ctx, "tcp", p.to)
@@ -103,10 +103,10 @@ func (s *session) serveProxy(ctx context.Context, c *cluster, port int) error {
 	at := proxyAddress(c, port)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at)
 	if err != nil {
-		s.trouble(problem("Port cannot be listened at", "%s: another \"stoke proxy\" for this cluster may serve it already. Otherwise give another one by -port, here and to stoke kubeconfig.", asSentence(err.Error())))
+		s.complainOnStderr(problem("Port cannot be listened at", "%s: another \"stoke proxy\" for this cluster may serve it already. Otherwise give another one by -port, here and to stoke kubeconfig.", asSentence(err.Error())))
 		return failed
 	}
-	s.say("Listening at http://%s for %s, over SSH to %s. Ctrl-C ends it.\n", at, c.Endpoint, tunnel.Machine)
+	s.printf("Listening at http://%s for %s, over SSH to %s. Ctrl-C ends it.\n", at, c.Endpoint, tunnel.Machine)
 	return p.serve(ctx, listener)
 }
 

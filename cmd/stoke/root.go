@@ -62,7 +62,7 @@ func execute(args []string, st stage) int {
 	s.logs, diags = openLogs(st)
 	defer s.logs.close()
 	s.stderr().Diagnostics(diags, s.source(), false) // standard output may be for JSON
-	s.logs.begun(line.args)
+	s.logs.logStart(line.args)
 	root.SetArgs(line.args)
 	if cmd, _, err := root.Find(line.args); err == nil && cmd == root && len(line.args) > 1 && !strings.HasPrefix(line.args[0], "-") {
 		root.SetArgs(line.args[:1]) // the options of a command that is not there, -help too, are as absent as itself
@@ -77,7 +77,7 @@ func execute(args []string, st stage) int {
 
 // exit prints the errors that were not printed yet and returns the exit code.
 func (s *session) exit(err error) int {
-	lost := s.results.lost()
+	lost := s.results.writeError()
 	if lost == nil {
 		return s.verdict(err)
 	}
@@ -110,7 +110,7 @@ func (s *session) verdict(err error) int {
 func newRoot(s *session) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "stoke",
-		Short:         "Declare machines, clusters and training runs, and let them become real",
+		Short:         "Declare machines, clusters and training runs, and create them",
 		SilenceErrors: true, SilenceUsage: true, DisableSuggestions: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

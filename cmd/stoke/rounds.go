@@ -10,8 +10,8 @@ import (
 	"github.com/stokehq/stoke/plan/run"
 )
 
-// mostRounds bounds an apply whose rounds go on finding more to do.
-const mostRounds = 100
+// maxRounds bounds an apply whose rounds go on finding more to do.
+const maxRounds = 100
 
 // rounds is how far an apply has come that plans and applies again until
 // nothing is deferred.
@@ -28,15 +28,15 @@ func (o *operation) converge(ctx context.Context, approved bool) error {
 	for o.rounds.n = 1; ; o.rounds.n++ {
 		pl, err := o.planned(ctx)
 		if err != nil {
-			return o.ended(err)
+			return o.explainRounds(err)
 		}
 		o.rounds.more = len(pl.Deferred) > 0
 		if err := o.progress(pl); err != nil {
-			return o.ended(err)
+			return o.explainRounds(err)
 		}
 		if pl.Changed() && !approved {
 			if err := o.approve(pl); err != nil {
-				return o.ended(err)
+				return o.explainRounds(err)
 			}
 		}
 		if err := o.carryOut(ctx, pl); err != nil {
@@ -49,8 +49,8 @@ func (o *operation) converge(ctx context.Context, approved bool) error {
 	}
 }
 
-// ended says, when earlier rounds were applied, that something is left.
-func (o *operation) ended(err error) error {
+// explainRounds says, when earlier rounds were applied, that something is left.
+func (o *operation) explainRounds(err error) error {
 	if o.rounds.n > 1 {
 		o.s.display().round(o.rounds.n-1, &o.rounds.total, false)
 	}
@@ -72,8 +72,8 @@ func (o *operation) progress(pl *plan.Plan) error {
 		o.s.complain(problem("Round made no progress",
 			"The round before this one has left the same changes undecided, so that another would not help:\n%s\n\nSomething that they depend on changes with every apply, or a provider waits for what takes longer; in that case run the command again later.", undecided(pl)))
 		return failed
-	case o.rounds.n >= mostRounds:
-		o.s.complain(problem("Too many rounds", "After %d rounds something is still left:\n%s\n\nRun the command again to go on.", mostRounds, undecided(pl)))
+	case o.rounds.n >= maxRounds:
+		o.s.complain(problem("Too many rounds", "After %d rounds something is still left:\n%s\n\nRun the command again to go on.", maxRounds, undecided(pl)))
 		return failed
 	}
 	o.rounds.left = left

@@ -285,7 +285,7 @@ func (c *comparison) sayText(now time.Time) error {
 	lines = append(append(lines, ""), alignColumns(append([][]string{head}, c.statusTable(now)...), width)...)
 	lines = append(append(lines, ""), c.chart(width, p.Color)...)
 	for _, line := range lines {
-		if err := c.s.said("%s\n", line); err != nil {
+		if err := c.s.printOrStop("%s\n", line); err != nil {
 			return err
 		}
 	}
@@ -436,7 +436,7 @@ func (c *comparison) sayJSON() error {
 	if err != nil {
 		return err
 	}
-	return c.s.said("%s\n", text)
+	return c.s.printOrStop("%s\n", text)
 }
 
 // alignColumns returns a table as lines of at most width columns: those behind the

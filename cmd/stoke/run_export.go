@@ -44,7 +44,7 @@ keeps. The file is whole or absent; -force replaces an existing file.`,
 		if o.Path, err = filepath.Abs(path); err != nil {
 			return fmt.Errorf("find the working directory: %w", err)
 		}
-		l := looked{cmd.CommandPath(), "The model cannot be exported", &look}
+		l := runCommand{cmd.CommandPath(), "The model cannot be exported", &look}
 		return s.look(cmd.Context(), l, args, func(ctx context.Context, _ *runs, run providers.Run) error {
 			from, ok := run.(providers.RunExporter)
 			if !ok {
@@ -60,9 +60,9 @@ keeps. The file is whole or absent; -force replaces an existing file.`,
 				if err != nil {
 					return err
 				}
-				return s.said("%s\n", text)
+				return s.printOrStop("%s\n", text)
 			}
-			return s.said("Wrote %s: %s at step %d, %d tensors, %d parameters.\n", path, m.Name, m.Step, m.Tensors, m.Parameters)
+			return s.printOrStop("Wrote %s: %s at step %d, %d tensors, %d parameters.\n", path, m.Name, m.Step, m.Tensors, m.Parameters)
 		})
 	}
 	return cmd

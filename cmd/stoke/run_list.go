@@ -189,20 +189,20 @@ func (r *runs) sayRowsJSON(rows []runRow) error {
 	if err != nil {
 		return err
 	}
-	return r.s.said("%s\n", text)
+	return r.s.printOrStop("%s\n", text)
 }
 
 // sayRows prints a table, no wider than the terminal.
 func (r *runs) sayRows(rows []runRow, now time.Time) error {
 	if len(rows) == 0 {
-		return r.s.said("There are no runs.\n")
+		return r.s.printOrStop("There are no runs.\n")
 	}
 	table := [][]string{{"RUN", "PHASE", "PROGRESS", "ACCURACY", "LOSS", "AGE", "WHERE"}}
 	for _, row := range rows {
 		table = append(table, row.cells(now))
 	}
 	for _, line := range alignRows(table, r.s.stdout().Width) {
-		if err := r.s.said("%s\n", line); err != nil {
+		if err := r.s.printOrStop("%s\n", line); err != nil {
 			return err
 		}
 	}

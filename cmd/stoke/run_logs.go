@@ -20,7 +20,7 @@ func logsCommand(s *session) *cobra.Command {
 	var rank int
 	cmd := &cobra.Command{
 		Use:   "logs [options] ADDRESS",
-		Short: "Show what the processes of a run have said",
+		Short: "Show the logs of a run's processes",
 		Long: `Shows the logs of the run behind an object of the state: of all processes in the
 order of time, each line behind the name of its role, or of one role. A program's
 processes are rank-0, rank-1 and so on; the role of a worker has its ranks, too.
@@ -53,8 +53,8 @@ pod that has not started, the reason is printed on the standard error.`,
 		if o.Follow && o.Previous {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("-follow and -previous exclude each other: what has ended says nothing more")}
 		}
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be read", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
-			if err := s.known(ctx, r, run, o.Role); err != nil {
+		return s.look(cmd.Context(), runCommand{cmd.CommandPath(), "The run cannot be read", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+			if err := s.checkRole(ctx, r, run, o.Role); err != nil {
 				return err
 			}
 			o.Waiting = r.notBegun
@@ -66,19 +66,19 @@ pod that has not started, the reason is printed on the standard error.`,
 					if err != nil {
 						return err
 					}
-					return s.said("%s\n", text)
+					return s.printOrStop("%s\n", text)
 				case o.Role != "":
-					return s.said("%s\n", line.Text)
+					return s.printOrStop("%s\n", line.Text)
 				}
-				return s.said("%-11s | %s\n", line.Role, line.Text)
+				return s.printOrStop("%-11s | %s\n", line.Role, line.Text)
 			})
 		})
 	}
 	return cmd
 }
 
-// known complains of a role that the run does not have.
-func (s *session) known(ctx context.Context, r *runs, run providers.Run, role string) error {
+// checkRole complains of a role that the run does not have.
+func (s *session) checkRole(ctx context.Context, r *runs, run providers.Run, role string) error {
 	if role == "" || role == "supervisor" || strings.HasPrefix(role, "rank-") { // the ranks are not recorded
 		return nil
 	}

@@ -29,7 +29,7 @@ func metricsCommand(s *session) *cobra.Command {
 	var o metricsFlags
 	cmd := &cobra.Command{
 		Use:   "metrics [options] ADDRESS",
-		Short: "Show what was measured in a run",
+		Short: "Show the metrics of a run",
 		Long: `Shows what was measured in the run behind an object of the state, the oldest
 first: every update with its loss, every evaluation, and what else happened.
 -csv gives one row per value: number, time, type, epoch, step, name, value. An
@@ -60,13 +60,13 @@ object, the status, and the logs of every role.
 		if err != nil {
 			return &usageError{path: cmd.CommandPath(), err: err}
 		}
-		l := looked{cmd.CommandPath(), "The run cannot be read", &o.lookFlags}
+		l := runCommand{cmd.CommandPath(), "The run cannot be read", &o.lookFlags}
 		return s.look(cmd.Context(), l, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			if o.zip != "" {
 				return r.saveRun(ctx, args[0], run, &o)
 			}
 			if o.asCSV {
-				if err := s.said("%s", archive.Header()); err != nil {
+				if err := s.printOrStop("%s", archive.Header()); err != nil {
 					return err
 				}
 			}
@@ -79,11 +79,11 @@ object, the status, and the logs of every role.
 				case !only.take(e):
 					return nil
 				case o.asJSON:
-					return s.said("%s\n", r.secrets.Redact(string(e.JSON)))
+					return s.printOrStop("%s\n", r.secrets.Redact(string(e.JSON)))
 				case o.asCSV:
-					return s.said("%s", archive.Rows(e))
+					return s.printOrStop("%s", archive.Rows(e))
 				}
-				return s.said("%s\n", r.clean(metricsLine(e)))
+				return s.printOrStop("%s\n", r.clean(metricsLine(e)))
 			})
 		})
 	}
@@ -110,7 +110,7 @@ func (r *runs) saveRun(ctx context.Context, name string, run providers.Run, o *m
 	if err != nil {
 		return err
 	}
-	return r.s.said("Wrote %s.\n", o.zip)
+	return r.s.printOrStop("Wrote %s.\n", o.zip)
 }
 
 // selection chooses events.

@@ -22,7 +22,7 @@ func statusCommand(s *session) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [options] ADDRESS",
-		Short: "Show how a run stands",
+		Short: "Show the status of a run",
 		Long: `Shows the run behind an object of the state: an experiment's phase, progress,
 newest checkpoint and metrics, its processes with their processors and memory, and
 its GPUs with their health; the pods of Kubernetes objects, with the reasons why
@@ -33,7 +33,7 @@ while an apply waits for the run, and after the run has ended, it works as well.
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be read", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), runCommand{cmd.CommandPath(), "The run cannot be read", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			is, err := run.Status(ctx)
 			if err != nil {
 				return err
@@ -53,9 +53,9 @@ while an apply waits for the run, and after the run has ended, it works as well.
 				if err != nil {
 					return err
 				}
-				return s.said("%s\n", text)
+				return s.printOrStop("%s\n", text)
 			}
-			return s.said("%s", statusText(args[0], is, time.Now(), s.stdout().Width))
+			return s.printOrStop("%s", statusText(args[0], is, time.Now(), s.stdout().Width))
 		})
 	}
 	return cmd

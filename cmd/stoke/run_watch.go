@@ -104,7 +104,7 @@ func (r *runs) sayEnds(args []string, last map[string]providers.RunStatus) error
 			if line = strings.TrimSuffix(line, "\n"); width > 0 {
 				line = canvas.CutText(line, width)
 			}
-			if err := r.s.said("%s\n", line); err != nil {
+			if err := r.s.printOrStop("%s\n", line); err != nil {
 				return err
 			}
 		}

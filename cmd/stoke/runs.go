@@ -55,7 +55,7 @@ func (s *session) openRuns(ctx context.Context, f *lookFlags) (*runs, error) {
 	r := &runs{s: s, file: file, find: schemas(ctx, s.built), secrets: new(redact.Secrets), flags: f}
 	r.ends = append(r.ends, file.close)
 	known := redact.Places{}
-	st := file.Shown()
+	st := file.StateForDisplay()
 	for _, a := range st.Instances() {
 		if o := st.Current(a); o != nil {
 			v, _ := view.ObjectValue(a, o, r.find)
@@ -63,7 +63,7 @@ func (s *session) openRuns(ctx context.Context, f *lookFlags) (*runs, error) {
 			if schema := r.find(o.Provider, a.Mode, a.Type); schema != nil {
 				block = schema.Block
 			}
-			r.secrets.AddAt(v, known.Of(block, o.Sensitive))
+			r.secrets.AddAt(v, known.SecretPaths(block, o.Sensitive))
 		}
 	}
 	for _, o := range st.Outputs() {
@@ -122,15 +122,15 @@ func (r *runs) offers(provider string, o providers.RunObject) providers.Runs {
 	return known
 }
 
-// behind is what may go on behind one instance.
-type behind struct {
+// runSource is what may go on behind one instance.
+type runSource struct {
 	known providers.Runs
 	providers.RunObject
 }
 
 // objects returns the instance's objects, the newest first. An object under
 // creation is only in the journal.
-func (r *runs) objects(a address.Instance) (found []behind, there bool) {
+func (r *runs) objects(a address.Instance) (found []runSource, there bool) {
 	add := func(o *state.Object, operation string) {
 		there = true
 		if a.Mode != address.Managed {
@@ -139,7 +139,7 @@ func (r *runs) objects(a address.Instance) (found []behind, there bool) {
 		v, _ := view.ObjectValue(a, o, r.find)
 		object := providers.RunObject{Type: a.Type, Value: v, Operation: operation, Configured: r.configured(o.Provider, a)}
 		if known := r.offers(o.Provider, object); known != nil {
-			found = append(found, behind{known, object})
+			found = append(found, runSource{known, object})
 		}
 	}
 	open := r.file.Open()
@@ -253,9 +253,9 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	found, there := r.objects(a)
 	switch {
 	case !there:
-		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.others()))
+		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.describeOthers()))
 	case len(found) == 0:
-		r.s.complain(problem("Not a run", "%s has no run behind it, and therefore no status and no logs.%s", a, r.others()))
+		r.s.complain(problem("Not a run", "%s has no run behind it, and therefore no status and no logs.%s", a, r.describeOthers()))
 	default:
 		r.s.complain(problem("Nothing is left of the run", "The state has %s, but its run was removed or has not "+
 			"begun. \"stoke state show '%s'\" shows its recorded values.", a, a))
@@ -263,8 +263,8 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	return nil, failed
 }
 
-// others says where there are runs.
-func (r *runs) others() string {
+// describeOthers says where there are runs.
+func (r *runs) describeOthers() string {
 	all := r.addresses()
 	if len(all) == 0 {
 		return " It has no runs: declare a train_experiment, or a kube_manifest with pods, and run \"stoke apply\"."
@@ -280,8 +280,8 @@ func (r *runs) others() string {
 	return " There are runs at " + strings.Join(names, ", ") + more + "."
 }
 
-// looked is a command that looks at one run.
-type looked struct {
+// runCommand is a command that looks at one run.
+type runCommand struct {
 	cmd   string // its path
 	what  string // summary of an error: what does not work
 	flags *lookFlags
@@ -289,7 +289,7 @@ type looked struct {
 
 // look runs do with the run at an address; the first interrupt ends what
 // follows, and that is no error.
-func (s *session) look(ctx context.Context, l looked, args []string, do func(context.Context, *runs, providers.Run) error) error {
+func (s *session) look(ctx context.Context, l runCommand, args []string, do func(context.Context, *runs, providers.Run) error) error {
 	if len(args) == 0 {
 		return &usageError{path: l.cmd, err: errors.New("the address of a run is needed")}
 	}
@@ -318,7 +318,7 @@ func (r *runs) failed(what string, err error) error {
 	switch {
 	case err == nil, errors.As(err, &code):
 		return err
-	case errors.Is(err, r.s.results.lost()) && r.s.results.lost() != nil:
+	case errors.Is(err, r.s.results.writeError()) && r.s.results.writeError() != nil:
 		return err
 	case errors.As(err, &told):
 		r.s.complain(problem(told.Summary, "%s", r.clean(told.Detail)))
@@ -339,10 +339,10 @@ func (r *runs) notBegun(role, reason string) {
 	fmt.Fprintln(r.s.stage.err, r.clean(reason))
 }
 
-// said is an error once nobody reads on: whoever follows stops then.
-func (s *session) said(format string, args ...any) error {
-	s.say(format, args...)
-	return s.results.lost()
+// printOrStop is an error once nobody reads on: whoever follows stops then.
+func (s *session) printOrStop(format string, args ...any) error {
+	s.printf(format, args...)
+	return s.results.writeError()
 }
 
 // runs lists the addresses that have runs, as the one argument of a command.
@@ -382,7 +382,7 @@ func (r *runs) configurationOf(a address.Instance) map[string]string {
 	if schema := r.find(o.Provider, a.Mode, a.Type); schema != nil {
 		block = schema.Block
 	}
-	secret := redact.Places{}.Of(block, o.Sensitive)
+	secret := redact.Places{}.SecretPaths(block, o.Sensitive)
 	texts := make(map[string]string)
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if len(path) == 0 {

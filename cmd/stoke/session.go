@@ -85,14 +85,14 @@ func (s *session) hint(path string) {
 	fmt.Fprintf(s.stage.err, "\nFor more about this command, run:\n  %s -help\n", path)
 }
 
-// say prints text of a command's own on its standard output.
-func (s *session) say(format string, args ...any) {
+// printf prints text of a command's own on its standard output.
+func (s *session) printf(format string, args ...any) {
 	switch d := s.display().(type) {
 	case *jsonDisplay:
 		d.lines(fmt.Sprintf(format, args...))
 		return
 	case *textDisplay:
-		d.said()
+		d.endDiagnostics()
 	}
 	fmt.Fprintf(s.results, format, args...)
 }
@@ -107,7 +107,7 @@ func (s *session) interruptible(ctx context.Context) (context.Context, func()) {
 	s.signals = &signals{stopping: make(chan struct{})}
 	return s.signals.watch(ctx, func(text string) {
 		if !s.looking.Load() { // else there is nothing that has to be finished
-			s.display().say(text)
+			s.display().printText(text)
 		}
 	})
 }

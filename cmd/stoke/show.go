@@ -52,7 +52,7 @@ comment and holds no sensitive values.`,
 			return err
 		}
 		defer file.close()
-		return show.state(cmd.Context(), file.Shown())
+		return show.state(cmd.Context(), file.StateForDisplay())
 	}
 	return cmd
 }
@@ -70,7 +70,7 @@ func (s *session) showFile(ctx context.Context, name string, show shower) error 
 			return err
 		}
 		defer file.close()
-		return show.state(ctx, file.Shown())
+		return show.state(ctx, file.StateForDisplay())
 	}
 	pl, err := s.readPlan(ctx, name)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *session) showStateJSON(ctx context.Context, st *state.State) error {
 	if err := view.StateJSON(s.results, st, schemas(ctx, s.built)); err != nil {
 		return err
 	}
-	s.say("\n")
+	s.printf("\n")
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (s *session) showPlanJSON(ctx context.Context, pl *plan.Plan) error {
 	if err := view.PlanJSON(s.results, pl, s.planConfiguration(ctx, pl)); err != nil {
 		return err
 	}
-	s.say("\n")
+	s.printf("\n")
 	return nil
 }
 

@@ -29,9 +29,9 @@ type interrupts struct {
 	first time.Time
 }
 
-// hear reports whether a signal counts. A terminal that goes away (SIGHUP) is a
+// counts reports whether a signal counts. A terminal that goes away (SIGHUP) is a
 // first interrupt, however often it says so.
-func (i *interrupts) hear(sig os.Signal, at time.Time) bool {
+func (i *interrupts) counts(sig os.Signal, at time.Time) bool {
 	if i.n > 0 && (sig == syscall.SIGHUP || at.Sub(i.first) < signalWindow) {
 		return false
 	}
@@ -84,7 +84,7 @@ func (g *signals) watch(parent context.Context, say func(string)) (context.Conte
 				return
 			}
 			switch {
-			case !count.hear(sig, now()):
+			case !count.counts(sig, now()):
 			case count.n == 1:
 				close(g.stopping)
 				say(firstSignal)

@@ -26,7 +26,7 @@ func TestInterrupts(t *testing.T) {
 		var count interrupts
 		began := time.Now()
 		for i, h := range all {
-			if got := count.hear(h.sig, began.Add(h.at)); got != h.counts {
+			if got := count.counts(h.sig, began.Add(h.at)); got != h.counts {
 				t.Errorf("%s: signal %d counts: %v", name, i, got)
 			}
 		}

@@ -110,9 +110,9 @@ func (o *outlet) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// lost is what went wrong with the standard output, nil for nothing. A reader
+// writeError is what went wrong with the standard output, nil for nothing. A reader
 // who has gone is no mistake.
-func (o *outlet) lost() error {
+func (o *outlet) writeError() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if errors.Is(o.err, syscall.EPIPE) {

@@ -7,7 +7,7 @@ import (
 func stateCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state <subcommand> [options] [args]",
-		Short: "Look into the state and put it right",
+		Short: "Inspect and edit the state",
 		Long:  `Looks into the state, which remembers what was made, and puts it right.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

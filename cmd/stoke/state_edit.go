@@ -104,9 +104,9 @@ func (s *session) parseTarget(text string) (address.Target, error) {
 	return targets[0], nil
 }
 
-// meant is the end of a message about an address that the state does not
+// suggestAddress is the end of a message about an address that the state does not
 // have: the nearest one.
-func meant(st *state.State, text string) string {
+func suggestAddress(st *state.State, text string) string {
 	var names []string
 	for _, a := range st.Instances() {
 		names = append(names, a.String())
@@ -124,5 +124,5 @@ func completing(st *state.State, gone []address.Instance) []state.Change {
 	for _, a := range gone {
 		departs[a] = plan.Leaves
 	}
-	return plan.Departed(st, func(a address.Instance, _ string) plan.Departure { return departs[a] })
+	return plan.DepartureChanges(st, func(a address.Instance, _ string) plan.Departure { return departs[a] })
 }

@@ -67,7 +67,7 @@ func (s *session) list(ctx context.Context, st *state.State, targets []address.T
 			}
 		}
 		if wanted && (id == "" || hasID(st.Current(a), a, id, find)) {
-			s.say("%s\n", a)
+			s.printf("%s\n", a)
 		}
 	}
 	for i, t := range targets {

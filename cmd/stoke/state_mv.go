@@ -21,7 +21,7 @@ holds another address in the state. The objects themselves are not touched. Wher
 the configuration can say it, a moved block does the same for all users.
 
 With -state-out the objects go to another state.`,
-		Args: exactly(2, "two addresses are needed, SOURCE and DESTINATION"),
+		Args: exactArgs(2, "two addresses are needed, SOURCE and DESTINATION"),
 	}
 	f.addDryRun(cmd.Flags())
 	f.add(s, cmd.Flags())
@@ -64,20 +64,20 @@ func (s *session) moveState(ctx context.Context, f *editFlags, out string, from,
 		return failed
 	}
 	if len(moves) == 0 {
-		s.complain(problem("Nothing to move", "The state has nothing at %s.%s", from, meant(file.State(), from.String())))
+		s.complain(problem("Nothing to move", "The state has nothing at %s.%s", from, suggestAddress(file.State(), from.String())))
 		return failed
 	}
 	if f.dryRun {
-		s.say("Would move %q to %q\n", from.String(), to.String())
+		s.printf("Would move %q to %q\n", from.String(), to.String())
 		return nil
 	}
-	s.say("Move %q to %q\n", from.String(), to.String())
+	s.printf("Move %q to %q\n", from.String(), to.String())
 	changes := plan.Relocated(file.State(), moves)
 	if target != file {
 		// Should the program die in between, the objects are in both states
 		// rather than in none.
 		var arriving []state.Change
-		arriving, changes = parted(changes, moves)
+		arriving, changes = splitChanges(changes, moves)
 		gone := make([]address.Instance, len(moves))
 		for i, m := range moves {
 			gone[i] = m.From
@@ -90,13 +90,13 @@ func (s *session) moveState(ctx context.Context, f *editFlags, out string, from,
 	if err := s.write(ctx, file, changes); err != nil {
 		return err
 	}
-	s.say("Successfully moved %d object(s).\n", len(moves))
+	s.printf("Successfully moved %d object(s).\n", len(moves))
 	return nil
 }
 
-// parted divides what changes between the state that objects arrive in and
+// splitChanges divides what changes between the state that objects arrive in and
 // the one that they leave.
-func parted(changes []state.Change, moves []plan.Move) (arriving, leaving []state.Change) {
+func splitChanges(changes []state.Change, moves []plan.Move) (arriving, leaving []state.Change) {
 	to := make(map[address.Instance]bool, len(moves))
 	from := make(map[address.Instance]bool, len(moves))
 	for _, m := range moves {

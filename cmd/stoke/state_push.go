@@ -21,7 +21,7 @@ func statePushCommand(s *session) *cobra.Command {
 file, or on the standard input when PATH is -. It rejects a state of another
 lineage and a state older than the stored one, and it does not write while a run
 has left a journal.`,
-		Args: exactly(1, "PATH"),
+		Args: exactArgs(1, "PATH"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Write the state even if its lineage is another one or what is there is newer.")
 	l.add(cmd.Flags())

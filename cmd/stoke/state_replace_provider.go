@@ -16,11 +16,11 @@ func stateReplaceProviderCommand(s *session) *cobra.Command {
 	var approved, input bool
 	cmd := &cobra.Command{
 		Use:   "replace-provider [options] FROM TO",
-		Short: "Hand objects in the state to another provider",
+		Short: "Change the provider of objects in the state",
 		Long: `Writes another provider into all objects of one provider, such as after a fork or
 when a provider got another source address. Both are source addresses, such as
 stokehq/train. The new provider must understand what the old one has stored.`,
-		Args: exactly(2, "two source addresses are needed, FROM and TO"),
+		Args: exactArgs(2, "two source addresses are needed, FROM and TO"),
 	}
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "Do it without asking.")
 	cmd.Flags().BoolVar(&input, "input", true, "Ask for nothing.")
@@ -52,12 +52,12 @@ func (s *session) replaceProvider(ctx context.Context, f *editFlags, from, to st
 	}
 	changes, names := providerChanges(file.State(), from, to)
 	if len(changes) == 0 {
-		s.say("No matching resources found.\n")
+		s.printf("No matching resources found.\n")
 		return nil
 	}
-	s.say("Stoke will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\nChanging %d resources:\n\n", from, to, len(names))
+	s.printf("Stoke will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\nChanging %d resources:\n\n", from, to, len(names))
 	for _, name := range names {
-		s.say("  %s\n", name)
+		s.printf("  %s\n", name)
 	}
 	if !approved {
 		if !s.mayAsk(input) {
@@ -65,22 +65,22 @@ func (s *session) replaceProvider(ctx context.Context, f *editFlags, from, to st
 				"TF_INPUT). Add -auto-approve to go on without a question."))
 			return failed
 		}
-		s.say("\nDo you want to make these changes?\n  Only 'yes' will be accepted to continue.\n\n  Enter a value: ")
+		s.printf("\nDo you want to make these changes?\n  Only 'yes' will be accepted to continue.\n\n  Enter a value: ")
 		answer, err := s.answers.Line(s.signals.stopping)
-		s.say("\n")
+		s.printf("\n")
 		if err != nil {
 			s.complain(problem("Approval needed", "The input has ended without an answer. Add -auto-approve to go on without a question."))
 			return failed
 		}
 		if answer != "yes" {
-			s.say("Cancelled replacing providers.\n")
+			s.printf("Cancelled replacing providers.\n")
 			return nil
 		}
 	}
 	if err := s.write(ctx, file, changes); err != nil {
 		return err
 	}
-	s.say("\nSuccessfully replaced provider for %d resources.\n", len(names))
+	s.printf("\nSuccessfully replaced provider for %d resources.\n", len(names))
 	return nil
 }
 
@@ -99,7 +99,7 @@ func providerChanges(st *state.State, from, to string) ([]state.Change, []string
 					return
 				}
 				some = true
-				changes = append(changes, state.Change{Address: a, Deposed: deposed, Object: o.With(func(m *state.Meta) {
+				changes = append(changes, state.Change{Address: a, Deposed: deposed, Object: o.WithMeta(func(m *state.Meta) {
 					m.Provider = strings.Replace(m.Provider, `provider["`+from+`"]`, `provider["`+to+`"]`, 1)
 				})})
 			}

@@ -15,7 +15,7 @@ func stateRmCommand(s *session) *cobra.Command {
 	f := &editFlags{keep: true}
 	cmd := &cobra.Command{
 		Use:   "rm [options] ADDRESS...",
-		Short: "Forget objects without destroying them",
+		Short: "Remove objects from the state without destroying them",
 		Long: `Takes objects out of the state and leaves them as they are: Stoke no longer
 manages them. An address may name an object, a resource with all its instances, or
 a module with all that it holds. Where the configuration can say it, a removed
@@ -70,14 +70,14 @@ func (s *session) removeState(ctx context.Context, f *editFlags, targets []addre
 		if len(gone) == 0 {
 			severity = hcl.DiagError
 		}
-		s.complain(diagnostic(severity, "No matching objects", "The state has nothing at %s.%s", t, meant(st, t.String())))
+		s.complain(diagnostic(severity, "No matching objects", "The state has nothing at %s.%s", t, suggestAddress(st, t.String())))
 	}
 	if len(gone) == 0 {
 		return failed
 	}
 	if f.dryRun {
 		for _, a := range gone {
-			s.say("Would remove %s\n", a)
+			s.printf("Would remove %s\n", a)
 		}
 		return nil
 	}
@@ -94,8 +94,8 @@ func (s *session) removeState(ctx context.Context, f *editFlags, targets []addre
 		return err
 	}
 	for _, a := range gone {
-		s.say("Removed %s\n", a)
+		s.printf("Removed %s\n", a)
 	}
-	s.say("Successfully removed %d resource instance(s).\n", len(gone))
+	s.printf("Successfully removed %d resource instance(s).\n", len(gone))
 	return nil
 }

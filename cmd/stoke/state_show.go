@@ -32,7 +32,7 @@ func stateShowCommand(s *session) *cobra.Command {
 			return err
 		}
 		defer file.close()
-		st := file.Shown()
+		st := file.StateForDisplay()
 		if st.Current(a) == nil && len(st.Deposed(a)) == 0 {
 			s.complain(problem("No such object", "The state has no object at %s. \"stoke state list\" shows all addresses.", a))
 			return failed

@@ -88,7 +88,7 @@ func (s *session) lockFile(ctx context.Context, file *stateFile, l lockFlags, op
 	if l.lock {
 		info := state.LockInfo{Operation: "OperationType" + operation, Version: terraformVersion}
 		waiting, done := s.signals.untilStopped(ctx)
-		lock, err := state.Wait(waiting, file.store, info, l.timeout, func(text string) { s.display().say(text) })
+		lock, err := state.Wait(waiting, file.store, info, l.timeout, func(text string) { s.display().printText(text) })
 		done()
 		if err != nil {
 			s.complain(stateProblem(err))

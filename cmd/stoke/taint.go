@@ -25,7 +25,7 @@ or a creation that failed has left.`)
 func taintingCommand(s *session, taint bool, name, short, long string) *cobra.Command {
 	f := &editFlags{}
 	var missingOK bool
-	cmd := &cobra.Command{Use: name + " [options] ADDRESS", Short: short, Long: long, Args: exactly(1, "the address of an object is needed")}
+	cmd := &cobra.Command{Use: name + " [options] ADDRESS", Short: short, Long: long, Args: exactArgs(1, "the address of an object is needed")}
 	cmd.Flags().BoolVar(&missingOK, "allow-missing", false, "Succeed also when the state has no such object.")
 	f.add(s, cmd.Flags())
 	cmd.Flags().String("state-out", "", "Accepted and without effect.")
@@ -62,7 +62,7 @@ func (s *session) taint(ctx context.Context, f *editFlags, a address.Instance, t
 			"allows that.", a))
 		return nil
 	case o == nil:
-		s.complain(problem("No such object", "The state has no object at %s.%s", a, meant(file.State(), a.String())))
+		s.complain(problem("No such object", "The state has no object at %s.%s", a, suggestAddress(file.State(), a.String())))
 		return failed
 	case !taint && !o.Tainted:
 		s.complain(problem("Object is not tainted", "%s has no mark that could be taken away.", a))
@@ -74,9 +74,9 @@ func (s *session) taint(ctx context.Context, f *editFlags, a address.Instance, t
 		}
 	}
 	if taint {
-		s.say("Resource instance %s has been marked as tainted.\n", a)
+		s.printf("Resource instance %s has been marked as tainted.\n", a)
 	} else {
-		s.say("Resource instance %s has been successfully untainted.\n", a)
+		s.printf("Resource instance %s has been successfully untainted.\n", a)
 	}
 	return nil
 }

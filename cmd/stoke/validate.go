@@ -21,7 +21,7 @@ needs no values for variables.`,
 	s.addNoColor(cmd.Flags())
 	addTestDirectory(cmd.Flags())
 	cmd.Flags().Bool("no-tests", false, "Tests are never looked at.")
-	in(cmd.Flags(), acceptedOptions, "no-tests")
+	addFlagGroup(cmd.Flags(), acceptedOptions, "no-tests")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		root, diags := s.read()
 		if noConfiguration(diags) {
@@ -41,11 +41,11 @@ func (s *session) validated(diags hcl.Diagnostics, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		s.say("%s\n", text)
+		s.printf("%s\n", text)
 	} else {
 		s.complain(diags...)
 		if !diags.HasErrors() {
-			s.say("Success! The configuration is valid.\n")
+			s.printf("Success! The configuration is valid.\n")
 		}
 	}
 	if diags.HasErrors() {

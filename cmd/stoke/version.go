@@ -22,13 +22,13 @@ func versionCommand(s *session) *cobra.Command {
 		if asJSON {
 			return s.versionJSON()
 		}
-		s.say("Stoke v%s\non %s_%s\n", version, runtime.GOOS, runtime.GOARCH)
+		s.printf("Stoke v%s\non %s_%s\n", version, runtime.GOOS, runtime.GOARCH)
 		for _, source := range sources(s.built) {
 			if v := ownVersion(s.built[source]); v != "" {
-				s.say("+ provider %s v%s\n", source, v)
+				s.printf("+ provider %s v%s\n", source, v)
 			}
 		}
-		s.say("Speaks the language, state and plan formats of Terraform %s.\n", terraformVersion)
+		s.printf("Speaks the language, state and plan formats of Terraform %s.\n", terraformVersion)
 		return nil
 	}
 	return cmd
@@ -42,7 +42,7 @@ func (s *session) versionJSON() error {
 	if err != nil {
 		return err
 	}
-	s.say("%s\n", text)
+	s.printf("%s\n", text)
 	return nil
 }
 

@@ -42,7 +42,7 @@ func workspaceShowCommand(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s.say("%s\n", name)
+		s.printf("%s\n", name)
 		return nil
 	}
 	return cmd
@@ -70,11 +70,11 @@ func workspaceListCommand(s *session) *cobra.Command {
 			if name == at.workspace {
 				mark = "*"
 			}
-			s.say("%s %s\n", mark, name)
+			s.printf("%s %s\n", mark, name)
 		}
-		s.say("\n")
+		s.printf("\n")
 		if s.getenv(workspaceVariable) != "" {
-			s.say("The active workspace is being overridden using the %s environment\nvariable.\n\n", workspaceVariable)
+			s.printf("The active workspace is being overridden using the %s environment\nvariable.\n\n", workspaceVariable)
 		}
 		return nil
 	}
@@ -87,7 +87,7 @@ func workspaceSelectCommand(s *session) *cobra.Command {
 		Use:   "select [options] NAME",
 		Short: "Select a workspace",
 		Long:  `Selects the workspace for all commands in this working directory.`,
-		Args:  exactly(1, "NAME"),
+		Args:  exactArgs(1, "NAME"),
 	}
 	cmd.Flags().BoolVar(&create, "or-create", false, "Make the workspace if it does not exist.")
 	s.addNoColor(cmd.Flags())
@@ -117,7 +117,7 @@ func workspaceSelectCommand(s *session) *cobra.Command {
 		if err := s.selectWorkspace(name); err != nil {
 			return err
 		}
-		s.say("Switched to workspace %q.\n", name)
+		s.printf("Switched to workspace %q.\n", name)
 		return nil
 	}
 	return cmd
@@ -161,8 +161,8 @@ func (s *session) noWorkspace(name string, names []string) error {
 	return failed
 }
 
-// exactly is the check of commands that take n arguments, all of them.
-func exactly(n int, what string) func(*cobra.Command, []string) error {
+// exactArgs is the check of commands that take n arguments, all of them.
+func exactArgs(n int, what string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("an argument is missing: " + what)}

@@ -20,7 +20,7 @@ func workspaceNewCommand(s *session) *cobra.Command {
 		Use:   "new [options] NAME",
 		Short: "Make a workspace and select it",
 		Long:  `Makes a workspace, with an empty state or a copy of one, and selects it.`,
-		Args:  exactly(1, "NAME"),
+		Args:  exactArgs(1, "NAME"),
 	}
 	cmd.Flags().StringVar(&from, "state", "", "Copy the state in `FILE` into the new workspace.")
 	l.add(cmd.Flags())
@@ -49,11 +49,11 @@ func workspaceNewCommand(s *session) *cobra.Command {
 }
 
 func (s *session) sayNewWorkspace(name string, empty bool) {
-	s.say("Created and switched to workspace %q!\n", name)
+	s.printf("Created and switched to workspace %q!\n", name)
 	if !empty {
 		return
 	}
-	s.say("\n" +
+	s.printf("\n" +
 		"You're now on a new, empty workspace. Workspaces isolate their state,\n" +
 		"so if you run \"stoke plan\" Stoke will not see any existing state\n" +
 		"for this configuration.\n")
@@ -84,7 +84,7 @@ func (s *session) newWorkspace(ctx context.Context, at *place, name string, l lo
 
 // fillWorkspace writes a state where none may be yet; nil is an empty one.
 func (s *session) fillWorkspace(ctx context.Context, at *place, name string, l lockFlags, text []byte) error {
-	file, err := s.lockPlace(ctx, &place{kind: at.kind, backend: shared{at.backend}, workspace: name}, l, "WorkspaceNew")
+	file, err := s.lockPlace(ctx, &place{kind: at.kind, backend: borrowedBackend{at.backend}, workspace: name}, l, "WorkspaceNew")
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,10 @@ func (s *session) fillWorkspace(ctx context.Context, at *place, name string, l l
 	return nil
 }
 
-// shared is a backend that somebody else closes.
-type shared struct{ backend.Backend }
+// borrowedBackend is a backend that somebody else closes.
+type borrowedBackend struct{ backend.Backend }
 
-func (shared) Close() error { return nil }
+func (borrowedBackend) Close() error { return nil }
 
 // readStateText reads a state from a file, "-" being the standard input, and
 // makes sure that it is one.
@@ -142,7 +142,7 @@ func workspaceDeleteCommand(s *session) *cobra.Command {
 		Long: `Deletes a workspace and its state. A workspace whose state still holds objects is
 deleted only with -force: the objects keep existing, and stoke no longer manages
 them.`,
-		Args: exactly(1, "NAME"),
+		Args: exactArgs(1, "NAME"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Delete the workspace even if its state holds objects, and forget them.")
 	l.add(cmd.Flags())
@@ -173,7 +173,7 @@ them.`,
 }
 
 func (s *session) deleteWorkspace(ctx context.Context, at *place, name string, l lockFlags, force bool) error {
-	file, err := s.lockPlace(ctx, &place{kind: at.kind, backend: shared{at.backend}, workspace: name}, l, "WorkspaceDelete")
+	file, err := s.lockPlace(ctx, &place{kind: at.kind, backend: borrowedBackend{at.backend}, workspace: name}, l, "WorkspaceDelete")
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *session) deleteWorkspace(ctx context.Context, at *place, name string, l
 		s.complain(workspaceProblem(err))
 		return failed
 	}
-	s.say("Deleted workspace %q!\n", name)
+	s.printf("Deleted workspace %q!\n", name)
 	if held > 0 {
 		s.complain(diagnostic(hcl.DiagWarning, "Workspace was not empty", "%q was tracking %d object(s), which are still there and are no longer managed.", name, held))
 	}

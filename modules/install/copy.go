@@ -101,7 +101,7 @@ func newest(ctx context.Context, fetcher *source.Fetcher, a source.Address, into
 	if err != nil {
 		return "", err
 	}
-	return source.Within(into, joined(sub, a.Subdir))
+	return source.FindSubfolder(into, joined(sub, a.Subdir))
 }
 
 // copyInto copies what is in a folder into another one.

@@ -48,13 +48,13 @@ func newRun(ctx context.Context, in *Installer) *run {
 
 // Find implements modules.Finder: it installs what is not there, or not what
 // the call asks for.
-func (r *run) Find(calls []modules.Called) []modules.Found {
-	found := make([]modules.Found, len(calls))
+func (r *run) Find(calls []modules.CallRequest) []modules.Location {
+	found := make([]modules.Location, len(calls))
 	wanted := make([]*pack, len(calls))
 	var missing []*pack
 	r.askAll(calls)
 	for i, called := range calls {
-		if f, ok := r.settled(called); ok {
+		if f, ok := r.installedModule(called); ok {
 			found[i] = f
 			continue
 		}
@@ -70,7 +70,7 @@ func (r *run) Find(calls []modules.Called) []modules.Found {
 		wanted[i] = p
 		if p.dir == "" && len(p.calls) == 0 {
 			missing = append(missing, p)
-			r.tell(called, p)
+			r.reportProgress(called, p)
 		}
 		p.calls = append(p.calls, i)
 	}
@@ -83,16 +83,16 @@ func (r *run) Find(calls []modules.Called) []modules.Found {
 	return found
 }
 
-// settled is a module that is there, as long as nobody asks for newer.
-func (r *run) settled(called modules.Called) (modules.Found, bool) {
+// installedModule is a module that is there, as long as nobody asks for newer.
+func (r *run) installedModule(called modules.CallRequest) (modules.Location, bool) {
 	if r.in.Upgrade {
-		return modules.Found{}, false
+		return modules.Location{}, false
 	}
 	f := modules.Installed(r.before, called)
 	return f, f.Problem == nil && isFolder(f.Dir)
 }
 
-func (r *run) tell(called modules.Called, p *pack) {
+func (r *run) reportProgress(called modules.CallRequest, p *pack) {
 	if r.in.Listen != nil {
 		text := p.address.Redacted()
 		if p.address.Kind != source.Library {
@@ -120,12 +120,12 @@ func (p *pack) shownVersion() string {
 
 // fetch fetches packages, some at a time, and waits for all of them.
 func (r *run) fetch(packs []*pack) {
-	together(packs, func(p *pack) { p.dir, p.sub, p.err = r.get(p) })
+	forEachAtOnce(packs, func(p *pack) { p.dir, p.sub, p.err = r.get(p) })
 }
 
-// together does something with each of a list, atOnce at a time, and waits
+// forEachAtOnce does something with each of a list, atOnce at a time, and waits
 // for all of them.
-func together[T any](list []T, do func(T)) {
+func forEachAtOnce[T any](list []T, do func(T)) {
 	todo := make(chan T)
 	var wg sync.WaitGroup
 	for range min(atOnce, len(list)) {
@@ -181,23 +181,23 @@ func wholePackage(a source.Address) source.Address {
 
 // place copies a package to where the manifest says that the module is. The
 // old one goes when the new one is whole.
-func (r *run) place(called modules.Called, p *pack) modules.Found {
+func (r *run) place(called modules.CallRequest, p *pack) modules.Location {
 	call := called.Call
 	if p.err != nil {
-		return modules.Found{Problem: failure(&call.SourceRange, "Module cannot be fetched",
+		return modules.Location{Problem: failure(&call.SourceRange, "Module cannot be fetched",
 			"Module %q has the source %s, which cannot be fetched: %s.", call.Name, call.Address.Redacted(), reason(p.err))}
 	}
 	final := filepath.Join(r.in.folder(), called.Key)
-	dir, err := source.Within(p.dir, joined(p.sub, call.Address.Subdir))
+	dir, err := source.FindSubfolder(p.dir, joined(p.sub, call.Address.Subdir))
 	if err == nil {
 		err = r.put(p.dir, final)
 	}
 	if err != nil {
-		return modules.Found{Problem: failure(&call.SourceRange, "Module cannot be installed",
+		return modules.Location{Problem: failure(&call.SourceRange, "Module cannot be installed",
 			"Module %q has the source %s, and cannot be put into %s: %s.", call.Name, call.Address.Redacted(), final, reason(err))}
 	}
 	r.fresh[called.Key] = true
-	return modules.Found{Dir: filepath.Join(final, dir), Package: final, Version: p.version}
+	return modules.Location{Dir: filepath.Join(final, dir), Package: final, Version: p.version}
 }
 
 func joined(a, b string) string { return strings.Trim(a+"/"+b, "/") }

@@ -23,7 +23,7 @@ type versions struct {
 }
 
 // want is the package that a call asks for, in the version that it gets.
-func (r *run) want(called modules.Called) (*pack, *hcl.Diagnostic) {
+func (r *run) want(called modules.CallRequest) (*pack, *hcl.Diagnostic) {
 	call := called.Call
 	a := call.Address
 	key, version := a.Package, ""
@@ -83,7 +83,7 @@ func (r *run) choose(call *modules.Call) (string, *hcl.Diagnostic) {
 }
 
 // askAll asks registries about everything that calls want from them, once.
-func (r *run) askAll(calls []modules.Called) {
+func (r *run) askAll(calls []modules.CallRequest) {
 	type question struct {
 		about source.Address
 		known *versions
@@ -94,13 +94,13 @@ func (r *run) askAll(calls []modules.Called) {
 		if a.Kind != source.Published || r.picks[a.Package] != nil {
 			continue
 		}
-		if _, ok := r.settled(called); ok {
+		if _, ok := r.installedModule(called); ok {
 			continue
 		}
 		r.picks[a.Package] = &versions{}
 		all = append(all, question{a, r.picks[a.Package]})
 	}
-	together(all, func(q question) { r.ask(q.about, q.known) })
+	forEachAtOnce(all, func(q question) { r.ask(q.about, q.known) })
 }
 
 func (r *run) ask(a source.Address, known *versions) {

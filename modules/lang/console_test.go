@@ -33,7 +33,7 @@ func TestTypeOfType(t *testing.T) {
 	if diags.HasErrors() || plain.AsString() != "type" {
 		t.Errorf("%#v %v", v, diags)
 	}
-	if v, _ := value(t, `[type("x")]`, Options{Console: true}); !Has(v, TypeName) {
+	if v, _ := value(t, `[type("x")]`, Options{Console: true}); !HasMark(v, TypeName) {
 		t.Errorf("%#v", v)
 	}
 }

@@ -22,8 +22,8 @@ const maxFileText = 64 << 20
 // folder is where relative file names start.
 type folder string
 
-// at returns where a file is, as the functions name files.
-func (f folder) at(name string) (string, error) {
+// resolve returns where a file is, as the functions name files.
+func (f folder) resolve(name string) (string, error) {
 	name, err := expandHome(name)
 	if err != nil {
 		return "", err
@@ -51,7 +51,7 @@ func expandHome(name string) (string, error) {
 
 // open opens a regular file; for anything else it fails without waiting.
 func (f folder) open(name string) (*os.File, error) {
-	path, err := f.at(name)
+	path, err := f.resolve(name)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (f folder) digest(d digest) function.Function {
 }
 
 func (f folder) exists(name string) (cty.Value, error) {
-	path, err := f.at(name)
+	path, err := f.resolve(name)
 	if err != nil {
 		return cty.NilVal, err
 	}

@@ -28,7 +28,7 @@ func (f folder) fileset(interrupted func() error) function.Function {
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			path, marks := args[0].Unmark()
 			pattern, patternMarks := args[1].Unmark()
-			dir, err := f.at(path.AsString())
+			dir, err := f.resolve(path.AsString())
 			if err != nil {
 				return cty.NilVal, fileError(args[0], err)
 			}

@@ -64,25 +64,25 @@ var decodeTfvarsFunc = function.New(&function.Spec{
 func decodeTfvars(text string) (cty.Value, error) {
 	body, diags := syntax.Parse("<src>", []byte(text))
 	if diags.HasErrors() {
-		return cty.DynamicVal, function.NewArgErrorf(0, "it is not the text of a .tfvars file: %s", said(diags))
+		return cty.DynamicVal, function.NewArgErrorf(0, "it is not the text of a .tfvars file: %s", joinSummaries(diags))
 	}
 	attrs, diags := body.JustAttributes()
 	if diags.HasErrors() {
-		return cty.DynamicVal, function.NewArgErrorf(0, "a .tfvars file only holds definitions: %s", said(diags))
+		return cty.DynamicVal, function.NewArgErrorf(0, "a .tfvars file only holds definitions: %s", joinSummaries(diags))
 	}
 	values := make(map[string]cty.Value, len(attrs))
 	for name, attr := range attrs {
 		v, diags := attr.Expr.Value(nil)
 		if diags.HasErrors() {
-			return cty.DynamicVal, function.NewArgErrorf(0, "the value of %s cannot be read: %s", name, said(diags))
+			return cty.DynamicVal, function.NewArgErrorf(0, "the value of %s cannot be read: %s", name, joinSummaries(diags))
 		}
 		values[name] = v
 	}
 	return cty.ObjectVal(values), nil
 }
 
-// said is what the diagnostics say, to end a sentence.
-func said(diags hcl.Diagnostics) string { return strings.TrimSuffix(diags.Error(), ".") }
+// joinSummaries is what the diagnostics say, to end a sentence.
+func joinSummaries(diags hcl.Diagnostics) string { return strings.TrimSuffix(diags.Error(), ".") }
 
 var encodeExprFunc = function.New(&function.Spec{
 	Description: "Writes a value as an expression that yields it.",

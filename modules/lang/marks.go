@@ -44,11 +44,11 @@ func (m Marked) Apply(v cty.Value) cty.Value {
 		return v
 	}
 	// One kind after the other: a path that is given twice counts once.
-	v = v.MarkWithPaths(at(m.Sensitive, Sensitive))
-	return v.MarkWithPaths(at(m.Ephemeral, Ephemeral))
+	v = v.MarkWithPaths(markPaths(m.Sensitive, Sensitive))
+	return v.MarkWithPaths(markPaths(m.Ephemeral, Ephemeral))
 }
 
-func at(paths []cty.Path, m Mark) []cty.PathValueMarks {
+func markPaths(paths []cty.Path, m Mark) []cty.PathValueMarks {
 	pvm := make([]cty.PathValueMarks, len(paths))
 	for i, p := range paths {
 		pvm[i] = cty.PathValueMarks{Path: p, Marks: cty.NewValueMarks(m)}
@@ -81,11 +81,11 @@ func Unmark(v cty.Value) (cty.Value, Marked, []cty.PathValueMarks) {
 	return plain, marked, others
 }
 
-// Has reports whether v or anything in it carries the mark.
-func Has(v cty.Value, m Mark) bool { return v.HasMarkDeep(m) }
+// HasMark reports whether v or anything in it carries the mark.
+func HasMark(v cty.Value, m Mark) bool { return v.HasMarkDeep(m) }
 
-// Without removes one mark from v, at any depth.
-func Without(v cty.Value, m Mark) cty.Value {
+// RemoveMark removes one mark from v, at any depth.
+func RemoveMark(v cty.Value, m Mark) cty.Value {
 	if !v.HasMarkDeep(m) {
 		return v
 	}

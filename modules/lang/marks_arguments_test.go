@@ -54,8 +54,8 @@ func TestMarksOfEveryArgument(t *testing.T) {
 					continue
 				}
 				tried[fmt.Sprintf("%s %d", call.Name, i)] = true
-				if Has(v, m) == slices.Contains(unneeded, placed) {
-					t.Errorf("%s: %#v has the mark: %v", placed, v, Has(v, m))
+				if HasMark(v, m) == slices.Contains(unneeded, placed) {
+					t.Errorf("%s: %#v has the mark: %v", placed, v, HasMark(v, m))
 				}
 			}
 		}

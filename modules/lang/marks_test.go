@@ -26,7 +26,7 @@ func TestUnmark(t *testing.T) {
 	if !back.RawEquals(v) {
 		t.Errorf("marks put back: %#v", back)
 	}
-	if !Has(v, Ephemeral) || Has(Without(v, Ephemeral), Ephemeral) || !Has(Without(v, Ephemeral), Sensitive) {
+	if !HasMark(v, Ephemeral) || HasMark(RemoveMark(v, Ephemeral), Ephemeral) || !HasMark(RemoveMark(v, Ephemeral), Sensitive) {
 		t.Error("Without removes other marks, or none")
 	}
 	if _, m, _ := Unmark(cty.True); !m.IsZero() {

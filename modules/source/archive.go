@@ -63,11 +63,11 @@ func unpack(ctx context.Context, kind, archive, into string, l limits) error {
 	if closing := t.close(); err == nil {
 		err = closing
 	}
-	return explained(kind, err)
+	return explainDecompression(kind, err)
 }
 
-// explained says what an error of a decompressor means.
-func explained(kind string, err error) error {
+// explainDecompression says what an error of a decompressor means.
+func explainDecompression(kind string, err error) error {
 	var corrupt bzip2.StructuralError
 	switch {
 	case err == nil:
@@ -82,7 +82,7 @@ func explained(kind string, err error) error {
 }
 
 func (t *tree) decompress(ctx context.Context, kind string, f io.Reader) error {
-	in := &patient{ctx: ctx, r: f}
+	in := &contextReader{ctx: ctx, r: f}
 	switch kind {
 	case "tar.gz":
 		z, err := gzip.NewReader(in)
@@ -206,16 +206,16 @@ func (t *tree) unzipEntry(ctx context.Context, entry *zip.File) error {
 	case !mode.IsRegular():
 		return fmt.Errorf("the entry %q is neither a file, a folder nor a link", entry.Name)
 	}
-	return t.file(entry.Name, mode, &patient{ctx: ctx, r: content})
+	return t.file(entry.Name, mode, &contextReader{ctx: ctx, r: content})
 }
 
-// patient is a reader that a context ends.
-type patient struct {
+// contextReader is a reader that a context ends.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (p *patient) Read(into []byte) (int, error) {
+func (p *contextReader) Read(into []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -54,7 +54,7 @@ func (f *Fetcher) Fetch(ctx context.Context, a Address, into string) (sub string
 	if err != nil {
 		return "", err
 	}
-	return Within(into, path.Join(sub, a.Subdir))
+	return FindSubfolder(into, path.Join(sub, a.Subdir))
 }
 
 // maxHops bounds the servers that name another place.
@@ -110,9 +110,9 @@ func (f *Fetcher) client() *http.Client {
 	return f.HTTP
 }
 
-// Within finds the folder of a package that a path means: stars in it stand
+// FindSubfolder finds the folder of a package that a path means: stars in it stand
 // for names, and must fit one folder alone. The answer has slashes.
-func Within(dir, sub string) (string, error) {
+func FindSubfolder(dir, sub string) (string, error) {
 	sub = strings.TrimPrefix(path.Clean("/"+sub), "/")
 	if sub == "" {
 		return "", nil

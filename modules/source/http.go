@@ -229,20 +229,20 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (io.ReadCloser, *http.Res
 		cancel(nil)
 		return nil, nil, &statusError{code: res.StatusCode, text: u.Host + " answers " + res.Status}
 	}
-	w := &watched{ctx: ctx, body: res.Body, cancel: cancel}
+	w := &stallGuard{ctx: ctx, body: res.Body, cancel: cancel}
 	w.timer = time.AfterFunc(patience, func() { cancel(errStalled) })
 	return w, res, nil
 }
 
-// watched is a body that must keep coming.
-type watched struct {
+// stallGuard is a body that must keep coming.
+type stallGuard struct {
 	ctx    context.Context
 	body   io.ReadCloser
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
-func (w *watched) Read(into []byte) (int, error) {
+func (w *stallGuard) Read(into []byte) (int, error) {
 	w.timer.Reset(patience)
 	n, err := w.body.Read(into)
 	if err != nil && err != io.EOF {
@@ -251,7 +251,7 @@ func (w *watched) Read(into []byte) (int, error) {
 	return n, err
 }
 
-func (w *watched) Close() error {
+func (w *stallGuard) Close() error {
 	w.timer.Stop()
 	w.cancel(nil)
 	return w.body.Close()

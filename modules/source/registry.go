@@ -161,13 +161,14 @@ func (r *Registry) get(ctx context.Context, host svchost.Hostname, u *url.URL) (
 	var text []byte
 	var res *http.Response
 	err = persist(ctx, cmp.Or(r.Tries, usualTries), cmp.Or(r.Wait, usualWait), func() (err error) {
-		text, res, err = r.once(ctx, host, u, token)
+		text, res, err = r.requestOnce(ctx, host, u, token)
 		return err
 	})
 	return text, res, err
 }
 
-func (r *Registry) once(ctx context.Context, host svchost.Hostname, u *url.URL, token string) (text []byte, res *http.Response, err error) {
+func (r *Registry) requestOnce(ctx context.Context, host svchost.Hostname, u *url.URL, token string) (text []byte,
+	res *http.Response, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, nil, err

@@ -76,8 +76,8 @@ func parseNative(name string, src []byte, out outline) (*hclsyntax.Body, hcl.Dia
 		diags hcl.Diagnostics
 	}
 	pieces := make([]piece, 0, len(out.cuts)+1)
-	from := cut{0, 1}
-	for _, to := range append(out.cuts, cut{len(src), 0}) {
+	from := blockStart{0, 1}
+	for _, to := range append(out.cuts, blockStart{len(src), 0}) {
 		start := hcl.Pos{Line: from.line, Column: 1, Byte: from.offset}
 		pieces = append(pieces, piece{src: src[from.offset:to.offset], start: start})
 		from = to

@@ -31,15 +31,15 @@ const (
 	template                  // text with interpolations
 )
 
-// cut is a place between two top-level blocks.
-type cut struct{ offset, line int }
+// blockStart is a place between two top-level blocks.
+type blockStart struct{ offset, line int }
 
 // outline is what a scan finds.
 type outline struct {
-	cuts    []cut // where the file can be split, at least chunkSize apart
-	broken  bool  // brackets do not match: never split
-	deep    bool  // beyond the limits; deepAt says where
-	deepAt  int   // byte offset
+	cuts    []blockStart // where the file can be split, at least chunkSize apart
+	broken  bool         // brackets do not match: never split
+	deep    bool         // beyond the limits; deepAt says where
+	deepAt  int          // byte offset
 	deepest string
 	long    bool // it is a text that has too many pieces
 }
@@ -233,7 +233,7 @@ func (s *scanner) newline() {
 		s.endItem()
 	}
 	if len(s.frames) == 1 && s.last == '}' && s.dialect == config && s.pos-s.lastCut >= chunkSize {
-		s.out.cuts = append(s.out.cuts, cut{s.pos, s.line})
+		s.out.cuts = append(s.out.cuts, blockStart{s.pos, s.line})
 		s.lastCut = s.pos
 	}
 }

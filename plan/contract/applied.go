@@ -41,7 +41,7 @@ func (c *checker) appliedObject(s shape, planned, actual cty.Value) {
 	for name, a := range s.attrs {
 		c.attr(name)
 		c.appliedAttribute(a, planned.GetAttr(name), actual.GetAttr(name))
-		c.up()
+		c.leavePath()
 		if c.failed && c.probing {
 			return
 		}
@@ -49,7 +49,7 @@ func (c *checker) appliedObject(s shape, planned, actual cty.Value) {
 	for name, b := range s.blocks {
 		c.attr(name)
 		c.appliedBlocks(blockShape(b), planned.GetAttr(name), actual.GetAttr(name))
-		c.up()
+		c.leavePath()
 		if c.failed && c.probing {
 			return
 		}
@@ -110,13 +110,13 @@ func (c *checker) appliedBlocks(s shape, planned, actual cty.Value) {
 // appliedElements compares lists, tuples, maps or objects key by key.
 func (c *checker) appliedElements(planned, actual cty.Value, f func(p, a cty.Value)) {
 	for key, p := range planned.Elements() {
-		if !has(actual, key) {
+		if !hasElement(actual, key) {
 			c.errorf("element %s has vanished", key)
 			continue
 		}
 		c.index(planned.Type(), key)
 		f(p, element(actual, key))
-		c.up()
+		c.leavePath()
 		if c.failed && c.probing {
 			return
 		}
@@ -125,7 +125,7 @@ func (c *checker) appliedElements(planned, actual cty.Value, f func(p, a cty.Val
 		return // every planned key is there, so there is no other
 	}
 	for key := range actual.Elements() {
-		if !has(planned, key) {
+		if !hasElement(planned, key) {
 			c.errorf("element %s has appeared", key)
 		}
 	}

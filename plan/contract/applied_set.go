@@ -24,12 +24,12 @@ func (c *checker) appliedSet(planned, actual cty.Value, match func(planned, actu
 	for _, g := range groups {
 		index := make(map[int][]int, len(as))
 		for i, a := range as {
-			h := without(a, g.els[0]).Hash()
+			h := removeUnknownIn(a, g.els[0]).Hash()
 			index[h] = append(index[h], i)
 		}
 		g.index = make(map[int][]cty.Value, len(g.els))
 		for _, p := range g.els {
-			h := without(p, p).Hash()
+			h := removeUnknownIn(p, p).Hash()
 			g.index[h] = append(g.index[h], p)
 			found := false
 			for _, i := range index[h] {
@@ -79,7 +79,7 @@ func groupByUnknowns(els []cty.Value) []*unknownGroup {
 
 func anyBecomes(groups []*unknownGroup, actual cty.Value, match func(planned, actual cty.Value) bool) bool {
 	for _, g := range groups {
-		for _, p := range g.index[without(actual, g.els[0]).Hash()] {
+		for _, p := range g.index[removeUnknownIn(actual, g.els[0]).Hash()] {
 			if match(p, actual) {
 				return true
 			}
@@ -118,9 +118,9 @@ func writeUnknownPlaces(b *strings.Builder, v cty.Value, at string) {
 	}
 }
 
-// without takes out of v what is unknown in like, and makes empty collections
+// removeUnknownIn takes out of v what is unknown in like, and makes empty collections
 // null, which older providers don't tell apart.
-func without(v, like cty.Value) cty.Value {
+func removeUnknownIn(v, like cty.Value) cty.Value {
 	if !like.IsKnown() || like.Type().IsSetType() && !like.IsWhollyKnown() {
 		return cty.NullVal(v.Type())
 	}
@@ -134,9 +134,9 @@ func without(v, like cty.Value) cty.Value {
 		return v
 	}
 	return rebuild(v, func(key, el cty.Value) cty.Value {
-		if !has(like, key) {
-			return without(el, el)
+		if !hasElement(like, key) {
+			return removeUnknownIn(el, el)
 		}
-		return without(el, element(like, key))
+		return removeUnknownIn(el, element(like, key))
 	})
 }

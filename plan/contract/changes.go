@@ -17,8 +17,8 @@ func FilterReplace(paths []cty.Path, prior, planned cty.Value) []cty.Path {
 	}
 	var kept []cty.Path
 	for _, p := range paths {
-		before, inPrior := at(p, prior)
-		after, inPlanned := at(p, planned)
+		before, inPrior := lookupPath(p, prior)
+		after, inPlanned := lookupPath(p, planned)
 		if !inPrior && !inPlanned {
 			continue
 		}
@@ -32,9 +32,9 @@ func FilterReplace(paths []cty.Path, prior, planned cty.Value) []cty.Path {
 	return kept
 }
 
-// at is what p leads to, and false when v has no such place. Unlike
+// lookupPath is what p leads to, and false when v has no such place. Unlike
 // cty.Path.Apply it finds elements of sets.
-func at(p cty.Path, v cty.Value) (cty.Value, bool) {
+func lookupPath(p cty.Path, v cty.Value) (cty.Value, bool) {
 	for _, step := range p {
 		switch {
 		case v.IsNull():
@@ -51,7 +51,7 @@ func at(p cty.Path, v cty.Value) (cty.Value, bool) {
 				return cty.NilVal, false
 			}
 			v = key
-		case !has(v, key):
+		case !hasElement(v, key):
 			return cty.NilVal, false
 		default:
 			v = element(v, key)
@@ -99,7 +99,7 @@ func (c *changes) value(before, after cty.Value) {
 		c.list(before, after)
 		return
 	}
-	c.named(before, after)
+	c.compareAttributes(before, after)
 }
 
 // comparable reports whether both have parts that correspond by name or index.
@@ -131,7 +131,7 @@ func (c *changes) list(before, after cty.Value) {
 	}
 }
 
-func (c *changes) named(before, after cty.Value) {
+func (c *changes) compareAttributes(before, after cty.Value) {
 	b, a := before.AsValueMap(), after.AsValueMap()
 	keys := make(map[string]bool, len(a))
 	for k := range a {

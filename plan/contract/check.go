@@ -33,7 +33,7 @@ func (c *checker) index(coll cty.Type, key cty.Value) {
 	c.path = append(c.path, cty.IndexStep{Key: key})
 }
 
-func (c *checker) up() { c.path = c.path[:len(c.path)-1] }
+func (c *checker) leavePath() { c.path = c.path[:len(c.path)-1] }
 
 func (c *checker) errorf(format string, args ...any) {
 	c.failed = true

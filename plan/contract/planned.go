@@ -49,12 +49,12 @@ func (c *checker) plannedObject(s shape, prior, config, planned cty.Value) {
 		if a.Sensitive {
 			c.hidden--
 		}
-		c.up()
+		c.leavePath()
 	}
 	for name, b := range s.blocks {
 		c.attr(name)
 		c.plannedBlocks(blockShape(b), member(prior, name), config.GetAttr(name), planned.GetAttr(name))
-		c.up()
+		c.leavePath()
 	}
 }
 
@@ -64,9 +64,9 @@ func (c *checker) plannedAttribute(a *providers.Attribute, prior, config, planne
 		if !planned.IsNull() {
 			c.errorf("planned a value for a write-only attribute")
 		}
-	case same(planned, config) && (a.Nested == nil || planned.IsNull() || !planned.IsKnown()):
+	case equalValues(planned, config) && (a.Nested == nil || planned.IsNull() || !planned.IsKnown()):
 		// Attributes within are looked at one by one, as some may be write-only.
-	case !config.IsNull() && !prior.IsNull() && same(planned, prior):
+	case !config.IsNull() && !prior.IsNull() && equalValues(planned, prior):
 	case a.Computed && (config.IsNull() || !a.Optional):
 	case config.IsNull():
 		c.errorf("planned %s for an attribute that is neither configured nor computed", planned)
@@ -125,19 +125,19 @@ func (c *checker) plannedElements(s shape, prior, config, planned cty.Value, wha
 		return
 	}
 	for key, el := range planned.Elements() {
-		if configured == 0 || !has(config, key) {
+		if configured == 0 || !hasElement(config, key) {
 			c.errorf("planned key %s, which the configuration doesn't have", key)
 			continue
 		}
 		c.index(planned.Type(), key)
 		c.plannedObject(s, element(prior, key), element(config, key), el)
-		c.up()
+		c.leavePath()
 	}
 	if configured == 0 || s.nesting == providers.List {
 		return
 	}
 	for key := range config.Elements() {
-		if !has(planned, key) {
+		if !hasElement(planned, key) {
 			c.errorf("configured key %s is not in the plan", key)
 		}
 	}
@@ -150,7 +150,7 @@ func (c *checker) plannedSet(config, planned cty.Value, blocks bool) {
 			if !el.IsKnown() {
 				c.index(planned.Type(), key)
 				c.errorf("planned a block as unknown; only attributes within it may be unknown")
-				c.up()
+				c.leavePath()
 			}
 		}
 		return

@@ -72,7 +72,7 @@ func (p *priorSet) take(config cty.Value) cty.Value {
 		i := waiting[0]
 		waiting = waiting[1:]
 		index[hash] = waiting
-		if p.used[i] || !same(p.mask(p.els[i], config), want) {
+		if p.used[i] || !equalValues(p.mask(p.els[i], config), want) {
 			continue
 		}
 		p.used[i] = true

@@ -27,14 +27,14 @@ func UnknownsToNull(v cty.Value) cty.Value {
 	return cty.UnknownAsNull(v)
 }
 
-// same reports whether a and b are the same value; what is known about an
+// equalValues reports whether a and b are the same value; what is known about an
 // unknown value does not count, as not every provider carries it along.
-func same(a, b cty.Value) bool {
-	return plain(a).RawEquals(plain(b))
+func equalValues(a, b cty.Value) bool {
+	return stripRefinements(a).RawEquals(stripRefinements(b))
 }
 
-// plain is v without what is known about its unknown parts.
-func plain(v cty.Value) cty.Value {
+// stripRefinements is v without what is known about its unknown parts.
+func stripRefinements(v cty.Value) cty.Value {
 	if v.IsWhollyKnown() {
 		return v
 	}
@@ -70,7 +70,7 @@ func element(coll, key cty.Value) cty.Value {
 		return cty.DynamicVal
 	case coll.IsNull():
 		return cty.NullVal(cty.DynamicPseudoType)
-	case !has(coll, key):
+	case !hasElement(coll, key):
 		return cty.NullVal(cty.DynamicPseudoType)
 	case coll.Type().IsObjectType():
 		return coll.GetAttr(key.AsString())
@@ -78,8 +78,8 @@ func element(coll, key cty.Value) cty.Value {
 	return coll.Index(key)
 }
 
-// has reports whether a known collection has an element at key.
-func has(coll, key cty.Value) bool {
+// hasElement reports whether a known collection has an element at key.
+func hasElement(coll, key cty.Value) bool {
 	if coll.Type().IsObjectType() {
 		return key.Type() == cty.String && coll.Type().HasAttribute(key.AsString())
 	}

@@ -92,7 +92,7 @@ func TestCyclesAcrossTasks(t *testing.T) {
 		get = func(t *Task, i int) (int, bool) {
 			return cells[i].get(t, func(t *Task) (int, bool) {
 				ok := true
-				t.Each(2, func(t *Task, _ int) {
+				t.ForEach(2, func(t *Task, _ int) {
 					if _, fine := get(t, (i+1)%ring); !fine {
 						t.ev.mu.Lock()
 						ok = false
@@ -103,7 +103,7 @@ func TestCyclesAcrossTasks(t *testing.T) {
 			})
 		}
 		ev.Do(func(t *Task) {
-			t.Each(ring, func(t *Task, i int) { get(t, (i+round)%ring) })
+			t.ForEach(ring, func(t *Task, i int) { get(t, (i+round)%ring) })
 		})
 		if diags := ev.Diagnostics(); len(diags) != 1 || diags[0].Summary != "Cycle" {
 			t.Fatalf("round %d: %s", round, diags)
@@ -117,7 +117,7 @@ func TestEachCellOnce(t *testing.T) {
 	computed := make([]int, 100)
 	cells := make([]cell[int], 100)
 	ev.Do(func(t *Task) {
-		t.Each(1000, func(t *Task, i int) {
+		t.ForEach(1000, func(t *Task, i int) {
 			n := i % len(cells)
 			cells[n].get(t, func(*Task) (int, bool) {
 				computed[n]++ // only its computer touches it

@@ -23,9 +23,9 @@ func (r *Resource) scoped(h *header) {
 // advice is what turns the errors of a check's own data source into warnings.
 type advice struct{ checked checked }
 
-// Within makes the task report as the resource's own cells do, for operations
+// ReportAs makes the task report as the resource's own cells do, for operations
 // on it that no cell surrounds.
-func (t *Task) Within(r *Resource) {
+func (t *Task) ReportAs(r *Resource) {
 	var h header
 	r.scoped(&h)
 	t.advises = h.advises
@@ -95,14 +95,14 @@ func (t *Task) check(m *Module, decl *modules.CheckBlock) {
 				Severity: hcl.DiagWarning, Summary: "Check block assertion known after apply",
 				Detail:     "The condition depends on values that are not known yet; the apply decides it.",
 				Subject:    check.Condition.Range().Ptr(),
-				Expression: check.Condition, EvalContext: t.quiet(s, check.Condition),
+				Expression: check.Condition, EvalContext: t.contextForDisplay(s, check.Condition),
 			})
 		case v.False():
 			message := t.message(s, check)
 			t.ev.note(what, state.CheckFailed, message)
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagWarning, Summary: CheckFailed, Detail: message,
-				Subject: check.Condition.Range().Ptr(), Expression: check.Condition, EvalContext: t.quiet(s, check.Condition),
+				Subject: check.Condition.Range().Ptr(), Expression: check.Condition, EvalContext: t.contextForDisplay(s, check.Condition),
 			})
 		default:
 			t.ev.note(what, state.CheckPassed)

@@ -67,7 +67,7 @@ func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: summary,
 				Detail: message, Subject: check.Condition.Range().Ptr(),
-				Expression: check.Condition, EvalContext: t.quiet(s, check.Condition),
+				Expression: check.Condition, EvalContext: t.contextForDisplay(s, check.Condition),
 			})
 		default:
 			t.ev.note(what, state.CheckPassed)
@@ -138,7 +138,7 @@ func (t *Task) message(s scope, check *modules.Check) string {
 	}
 	plain, _ := v.Unmark()
 	switch {
-	case lang.Has(v, lang.Sensitive) || lang.Has(v, lang.Ephemeral):
+	case lang.HasMark(v, lang.Sensitive) || lang.HasMark(v, lang.Ephemeral):
 		return "The condition is false. Its error message holds a sensitive value and is not shown."
 	case plain.IsNull() || !plain.IsKnown():
 		return "The condition is false. Its error message is not known."
@@ -146,9 +146,9 @@ func (t *Task) message(s scope, check *modules.Check) string {
 	return plain.AsString()
 }
 
-// quiet is the context that an expression was evaluated in, for showing the
+// contextForDisplay is the context that an expression was evaluated in, for showing the
 // values in it.
-func (t *Task) quiet(s scope, expr hcl.Expression) *hcl.EvalContext {
+func (t *Task) contextForDisplay(s scope, expr hcl.Expression) *hcl.EvalContext {
 	refs, _ := lang.References(expr)
 	ctx, _ := t.context(s, refs)
 	return ctx

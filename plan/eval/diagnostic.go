@@ -50,7 +50,7 @@ func locate(body hcl.Body, path cty.Path) *hcl.Range {
 		return nil
 	}
 	if attr := native.Attributes[step.Name]; attr != nil {
-		return within(attr.Expr, path[1:], false).Ptr()
+		return sourceRange(attr.Expr, path[1:], false).Ptr()
 	}
 	var blocks []*hclsyntax.Block
 	for _, b := range native.Blocks {
@@ -77,11 +77,11 @@ func locate(body hcl.Body, path cty.Path) *hcl.Range {
 	return blocks[i].DefRange().Ptr()
 }
 
-// within follows a path into object and tuple constructors, to a value or, at the
+// sourceRange follows a path into object and tuple constructors, to a value or, at the
 // end of the path, to an item's name. It returns the last range on its way.
-func within(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
+func sourceRange(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
 	if parens, ok := expr.(*hclsyntax.ParenthesesExpr); ok {
-		return within(parens.Expression, path, toName)
+		return sourceRange(parens.Expression, path, toName)
 	}
 	if len(path) == 0 {
 		return expr.Range()
@@ -99,7 +99,7 @@ func within(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
 			name = key.AsString()
 		case ok && key.Type() == cty.Number:
 			if n, _ := key.AsBigFloat().Int64(); n >= 0 && n < int64(len(tuple.Exprs)) {
-				return within(tuple.Exprs[n], path[1:], toName)
+				return sourceRange(tuple.Exprs[n], path[1:], toName)
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func within(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
 		if toName && len(path) == 1 {
 			return item.KeyExpr.Range()
 		}
-		return within(item.ValueExpr, path[1:], toName)
+		return sourceRange(item.ValueExpr, path[1:], toName)
 	}
 	return expr.Range()
 }

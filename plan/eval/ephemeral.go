@@ -37,7 +37,7 @@ func (i *Instance) Persistable(t *Task, ty *Type, marked *lang.Marked) bool {
 				what = fmt.Sprintf("the argument %q", step.Name)
 			}
 		}
-		t.Report(About(i.Addr.String(), hcl.Diagnostics{{
+		t.Report(AddSubject(i.Addr.String(), hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Ephemeral value not allowed",
 			Detail:  fmt.Sprintf("The value is ephemeral: it must never be stored, but %s of %s is kept in the state. Ephemeral values can be used in write-only arguments and in provider blocks.", what, i.Addr),
 			Subject: at,
@@ -73,7 +73,7 @@ func (m *Module) ephemeralOutput(decl *modules.Output, v cty.Value) *hcl.Diagnos
 	fail := func(detail string) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Ephemeral value not allowed", Detail: detail, Subject: decl.Value.Range().Ptr()}
 	}
-	switch has := lang.Has(v, lang.Ephemeral); {
+	switch has := lang.HasMark(v, lang.Ephemeral); {
 	case decl.Ephemeral && m.parent == nil:
 		d := fail("The outputs of the root module are stored, so none can be ephemeral. Remove the argument, or output something else.")
 		d.Subject = decl.Range.Ptr()
@@ -89,7 +89,7 @@ func (m *Module) ephemeralOutput(decl *modules.Output, v cty.Value) *hcl.Diagnos
 // ephemeralArgument reports an ephemeral value for a module's variable that
 // takes none; nil when it does.
 func (m *Module) ephemeralArgument(decl *modules.Variable, v cty.Value, at hcl.Range) *hcl.Diagnostic {
-	if decl.Ephemeral || !lang.Has(v, lang.Ephemeral) {
+	if decl.Ephemeral || !lang.HasMark(v, lang.Ephemeral) {
 		return nil
 	}
 	return &hcl.Diagnostic{

@@ -82,7 +82,7 @@ func (i *Import) address(t *Task, s scope) (address.Instance, bool) {
 		if !fine {
 			return address.Instance{}, false
 		}
-		v, fine = i.plain(t, v, expr, "instance key")
+		v, fine = i.checkImportValue(t, v, expr, "instance key")
 		if !fine {
 			return address.Instance{}, false
 		}
@@ -102,8 +102,8 @@ func (i *Import) address(t *Task, s scope) (address.Instance, bool) {
 	return r.Instance(keys[len(keys)-1]), ok
 }
 
-// plain refuses what addresses and ids cannot be made of.
-func (i *Import) plain(t *Task, v cty.Value, expr hcl.Expression, what string) (cty.Value, bool) {
+// checkImportValue refuses what addresses and ids cannot be made of.
+func (i *Import) checkImportValue(t *Task, v cty.Value, expr hcl.Expression, what string) (cty.Value, bool) {
 	fail := func(format string) (cty.Value, bool) {
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid import " + what, Detail: fmt.Sprintf(format, what), Subject: expr.Range().Ptr()})
 		return cty.DynamicVal, false
@@ -136,7 +136,7 @@ func (i *Import) id(t *Task, s scope) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if v, ok = i.plain(t, v, i.Decl.ID, "id"); !ok {
+	if v, ok = i.checkImportValue(t, v, i.Decl.ID, "id"); !ok {
 		return "", false
 	}
 	if v.AsString() == "" {

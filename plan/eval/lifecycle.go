@@ -49,7 +49,7 @@ func (i *Instance) Lifecycle(t *Task) (modules.Lifecycle, bool) {
 // destroyed, also one that is no longer in the configuration; the range is the
 // range of the resource's declaration.
 func (ev *Evaluator) Protected(t *Task, addr address.Instance) (protected bool, at hcl.Range, ok bool) {
-	decl := ev.Declared(addr.Resource)
+	decl := ev.Declaration(addr.Resource)
 	if decl == nil {
 		return false, hcl.Range{}, true
 	}
@@ -85,7 +85,7 @@ func (ev *Evaluator) moduleOrGhost(t *Task, addr address.Module) *Module {
 		}
 		if !ghosts {
 			call.Instances(t)
-			if real := ev.known(m.Addr.Child(step.Name, step.Key)); real != nil {
+			if real := ev.knownModule(m.Addr.Child(step.Name, step.Key)); real != nil {
 				m = real
 				continue
 			}
@@ -121,7 +121,7 @@ type dynamics struct {
 
 // decide is the value of an argument that is true or false.
 func (d dynamics) decide(expr hcl.Expression, name string) (yes, ok bool) {
-	v, ok := d.known(expr, name)
+	v, ok := d.knownValue(expr, name)
 	if !ok || v == cty.NilVal {
 		return false, ok
 	}
@@ -132,8 +132,8 @@ func (d dynamics) decide(expr hcl.Expression, name string) (yes, ok bool) {
 	return b.True(), true
 }
 
-// known is an argument's value; NilVal where it is not known and need not be.
-func (d dynamics) known(expr hcl.Expression, name string) (cty.Value, bool) {
+// knownValue is an argument's value; NilVal where it is not known and need not be.
+func (d dynamics) knownValue(expr hcl.Expression, name string) (cty.Value, bool) {
 	v, ok := d.task.evaluate(d.scope, expr, cty.DynamicPseudoType)
 	if !ok {
 		return cty.NilVal, false
@@ -163,7 +163,7 @@ func (d dynamics) known(expr hcl.Expression, name string) (cty.Value, bool) {
 func (d dynamics) fail(expr hcl.Expression, name, detail string) bool {
 	d.task.Report(&hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Invalid " + name + " value", Detail: detail, Subject: expr.Range().Ptr(),
-		Expression: expr, EvalContext: d.task.quiet(d.scope, expr),
+		Expression: expr, EvalContext: d.task.contextForDisplay(d.scope, expr),
 	})
 	return false
 }
@@ -171,7 +171,7 @@ func (d dynamics) fail(expr hcl.Expression, name, detail string) bool {
 // ignored adds the ignored attributes to the lifecycle.
 func (d dynamics) ignored(i *modules.Ignored, l *modules.Lifecycle) bool {
 	if i.If != nil {
-		v, ok := d.known(i.If, "ignore_changes")
+		v, ok := d.knownValue(i.If, "ignore_changes")
 		if !ok || v == cty.NilVal {
 			return ok
 		}
@@ -187,19 +187,19 @@ func (d dynamics) ignored(i *modules.Ignored, l *modules.Lifecycle) bool {
 	l.IgnoreAll = l.IgnoreAll || i.All
 	l.IgnoreChanges = append(l.IgnoreChanges[:len(l.IgnoreChanges):len(l.IgnoreChanges)], i.Paths...)
 	for _, expr := range i.Texts {
-		v, ok := d.known(expr, "ignore_changes")
+		v, ok := d.knownValue(expr, "ignore_changes")
 		if !ok {
 			return false
 		}
-		if v != cty.NilVal && !d.named(expr, v, l) {
+		if v != cty.NilVal && !d.addNamed(expr, v, l) {
 			return false
 		}
 	}
 	return true
 }
 
-// named adds what texts name: a path, several of them, or all.
-func (d dynamics) named(expr hcl.Expression, v cty.Value, l *modules.Lifecycle) bool {
+// addNamed adds what texts name: a path, several of them, or all.
+func (d dynamics) addNamed(expr hcl.Expression, v cty.Value, l *modules.Lifecycle) bool {
 	if v.Type() == cty.String {
 		v = cty.TupleVal([]cty.Value{v})
 	}

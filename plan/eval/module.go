@@ -50,13 +50,13 @@ func unlisted(ev *Evaluator, decl *modules.Module, addr address.Module, parent *
 		resources: make(map[modules.ResourceName]*Resource, len(decl.Resources)),
 	}
 	for name, v := range decl.Variables {
-		m.variables[name] = named(m, "var."+name, &v.Range)
+		m.variables[name] = namedValueCell(m, "var."+name, &v.Range)
 	}
 	for name, l := range decl.Locals {
-		m.locals[name] = named(m, "local."+name, &l.Range)
+		m.locals[name] = namedValueCell(m, "local."+name, &l.Range)
 	}
 	for name, o := range decl.Outputs {
-		m.outputs[name] = named(m, "output."+name, &o.Range)
+		m.outputs[name] = namedValueCell(m, "output."+name, &o.Range)
 	}
 	for name, c := range decl.Calls {
 		m.calls[name] = &Call{Decl: c, module: m}
@@ -78,7 +78,7 @@ func unlisted(ev *Evaluator, decl *modules.Module, addr address.Module, parent *
 	return m
 }
 
-func named(m *Module, what string, rng *hcl.Range) *cell[cty.Value] {
+func namedValueCell(m *Module, what string, rng *hcl.Range) *cell[cty.Value] {
 	c := &cell[cty.Value]{}
 	c.name = func() string { return m.qualify(what) }
 	c.rng = rng
@@ -116,7 +116,7 @@ func (ev *Evaluator) Instance(t *Task, addr address.Instance) *Instance {
 }
 
 func (ev *Evaluator) moduleAt(t *Task, addr address.Module) *Module {
-	if m := ev.known(addr); m != nil {
+	if m := ev.knownModule(addr); m != nil {
 		return m
 	}
 	m := ev.root
@@ -126,23 +126,23 @@ func (ev *Evaluator) moduleAt(t *Task, addr address.Module) *Module {
 			return nil
 		}
 		call.Instances(t)
-		if m = ev.known(m.Addr.Child(step.Name, step.Key)); m == nil {
+		if m = ev.knownModule(m.Addr.Child(step.Name, step.Key)); m == nil {
 			return nil
 		}
 	}
 	return m
 }
 
-func (ev *Evaluator) known(addr address.Module) *Module {
+func (ev *Evaluator) knownModule(addr address.Module) *Module {
 	ev.shared.Lock()
 	defer ev.shared.Unlock()
 	return ev.shared.modules[addr]
 }
 
-// Declared returns the declaration of a resource wherever it is in the tree
+// Declaration returns the declaration of a resource wherever it is in the tree
 // of modules, whatever the instance keys on the way; nil if there is none.
-func (ev *Evaluator) Declared(r address.Resource) *modules.Resource {
-	decl := ev.declared(r.Module)
+func (ev *Evaluator) Declaration(r address.Resource) *modules.Resource {
+	decl := ev.moduleDeclaration(r.Module)
 	if decl == nil {
 		return nil
 	}
@@ -151,9 +151,11 @@ func (ev *Evaluator) Declared(r address.Resource) *modules.Resource {
 
 // DeclaredModule reports whether the configuration has the module, whatever
 // the keys on the way to it.
-func (ev *Evaluator) DeclaredModule(path address.Module) bool { return ev.declared(path) != nil }
+func (ev *Evaluator) DeclaredModule(path address.Module) bool {
+	return ev.moduleDeclaration(path) != nil
+}
 
-func (ev *Evaluator) declared(path address.Module) *modules.Module {
+func (ev *Evaluator) moduleDeclaration(path address.Module) *modules.Module {
 	decl := ev.opts.Root
 	for _, step := range path.Steps() {
 		call := decl.Calls[step.Name]
@@ -187,7 +189,7 @@ func (m *Module) Walk(t *Task, f func(t *Task, m *Module)) {
 func (m *Module) WalkInto(t *Task, into func(address.Module) bool, f func(t *Task, m *Module)) {
 	f(t, m)
 	calls := m.Calls()
-	t.Each(len(calls), func(t *Task, i int) {
+	t.ForEach(len(calls), func(t *Task, i int) {
 		if !into(m.Addr.Child(calls[i].Decl.Name, address.AnyKey())) {
 			return
 		}
@@ -195,7 +197,7 @@ func (m *Module) WalkInto(t *Task, into func(address.Module) bool, f func(t *Tas
 		if !ok {
 			return
 		}
-		t.Each(len(instances), func(t *Task, j int) {
+		t.ForEach(len(instances), func(t *Task, j int) {
 			if into(instances[j].Addr) {
 				instances[j].WalkInto(t, into, f)
 			}
@@ -254,7 +256,7 @@ func (c *Call) value(t *Task, only map[string]bool) (cty.Value, bool) {
 	}
 	values := make([]cty.Value, len(instances))
 	all := true
-	t.Each(len(instances), func(t *Task, i int) {
+	t.ForEach(len(instances), func(t *Task, i int) {
 		v, ok := instances[i].object(t, only)
 		values[i] = v
 		if !ok {

@@ -143,7 +143,7 @@ func narrow(body hcl.Body, diags hcl.Diagnostics) {
 	for _, d := range diags {
 		if m, ok := d.Extra.(misnamed); ok && d.Subject != nil {
 			if expr := spanning(native, *d.Subject); expr != nil {
-				d.Subject = within(expr, m.path, true).Ptr()
+				d.Subject = sourceRange(expr, m.path, true).Ptr()
 			}
 		}
 	}

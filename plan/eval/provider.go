@@ -157,7 +157,7 @@ func (t *Task) configure(h home) (*Provider, bool) {
 		return nil, false
 	}
 	p.Server = server
-	p.Excluded = lang.Has(config, lang.Excluded)
+	p.Excluded = lang.HasMark(config, lang.Excluded)
 	config, marked, _ := lang.Unmark(config)
 	sensitive := marked.Secret()
 	p.Unknown = t.ev.opts.Deferring && !config.IsWhollyKnown() && t.readsResources()

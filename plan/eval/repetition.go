@@ -82,9 +82,9 @@ func (t *Task) instances(m *Module, count, forEach hcl.Expression, what string) 
 	return form, reps, true
 }
 
-// mostInstances bounds count, so that a slip of the keyboard does not take
+// maxInstances bounds count, so that a slip of the keyboard does not take
 // the machine's memory.
-const mostInstances = 10_000_000
+const maxInstances = 10_000_000
 
 // repetitions evaluates count or for_each, whichever is there.
 func (t *Task) repetitions(m *Module, count, forEach hcl.Expression, what string) (repetitionForm, []repetition, bool) {
@@ -137,8 +137,8 @@ func (t *Task) counted(m *Module, expr hcl.Expression) (repetitionForm, []repeti
 	if err := gocty.FromCtyValue(v, &n); err != nil || !v.AsBigFloat().IsInt() {
 		return fail(fmt.Sprintf("A whole number is required, not %s.", v.AsBigFloat().Text('g', -1)))
 	}
-	if n < 0 || n > mostInstances {
-		return fail(fmt.Sprintf("The number must be between 0 and %d, not %d.", mostInstances, n))
+	if n < 0 || n > maxInstances {
+		return fail(fmt.Sprintf("The number must be between 0 and %d, not %d.", maxInstances, n))
 	}
 	reps := make([]repetition, n)
 	for i := range reps {

@@ -132,7 +132,7 @@ func (r *Resource) Value(t *Task) (cty.Value, bool) {
 		}
 		values := make([]cty.Value, len(instances))
 		failed := make([]bool, len(instances))
-		t.Each(len(instances), func(t *Task, i int) {
+		t.ForEach(len(instances), func(t *Task, i int) {
 			v, ok := instances[i].Value(t)
 			values[i], failed[i] = v, !ok
 		})
@@ -238,10 +238,10 @@ type Instance struct {
 // Node is the instance's place in the dependency graph.
 func (i *Instance) Node() *Node { return i.value.node }
 
-// Named returns the resources that the instance's declaration names: in its
+// NamedResources returns the resources that the instance's declaration names: in its
 // arguments, its conditions, its count or its for_each. What depends_on names
 // is Demanded's.
-func (i *Instance) Named() []address.Resource {
+func (i *Instance) NamedResources() []address.Resource {
 	var named []address.Resource
 	for _, node := range []*Node{i.value.node, i.Resource.base.node, i.Resource.keys.node} {
 		if node == nil {

@@ -276,7 +276,7 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 			ok = false
 			continue
 		}
-		if !whole(ref) {
+		if !isWholeObject(ref) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Invalid depends_on reference",
 				Detail:  fmt.Sprintf("Things are depended on as a whole. Name only %s, without its attributes.", ref.Subject),
@@ -314,9 +314,9 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 	return ok
 }
 
-// whole reports whether a reference is about a thing or an instance of it,
+// isWholeObject reports whether a reference is about a thing or an instance of it,
 // rather than about something in it.
-func whole(ref lang.Reference) bool {
+func isWholeObject(ref lang.Reference) bool {
 	switch len(ref.Remaining) {
 	case 0:
 		return true

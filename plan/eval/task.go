@@ -57,11 +57,11 @@ func (t *Task) top() *header {
 	return t.stack[len(t.stack)-1]
 }
 
-// Each calls f for 0 … n-1, some of them at the same time, and returns when all
+// ForEach calls f for 0 … n-1, some of them at the same time, and returns when all
 // have. The reads of the calls are dependencies of the cell that t computes.
 //
 // Helpers take one item after the other, so that their stacks grow once.
-func (t *Task) Each(n int, f func(t *Task, i int)) {
+func (t *Task) ForEach(n int, f func(t *Task, i int)) {
 	var wg sync.WaitGroup
 	var taken atomic.Int64
 	for {
@@ -123,7 +123,7 @@ func (t *Task) cycle(h *header) []*header {
 		if from < 0 {
 			return nil
 		}
-		if line, ok := t.below(owner, from); ok {
+		if line, ok := t.cellsBelow(owner, from); ok {
 			return line
 		}
 		above := owner.stack[from:]
@@ -155,10 +155,10 @@ func (t *Task) index(h *header) int {
 	return -1
 }
 
-// below returns the cells from the owner's stack position down to the top of
+// cellsBelow returns the cells from the owner's stack position down to the top of
 // t's stack, if t works for that position: because it is the owner, or because
 // the owner spawned it, or the task that did, while computing that cell.
-func (t *Task) below(owner *Task, from int) ([]*header, bool) {
+func (t *Task) cellsBelow(owner *Task, from int) ([]*header, bool) {
 	if t == owner {
 		return t.stack[from:], true
 	}
@@ -171,7 +171,7 @@ func (t *Task) below(owner *Task, from int) ([]*header, bool) {
 		}
 		return slices.Concat(owner.stack[from:t.depth], t.stack), true
 	}
-	line, ok := t.parent.below(owner, from)
+	line, ok := t.parent.cellsBelow(owner, from)
 	if !ok {
 		return nil, false
 	}
@@ -235,7 +235,7 @@ func fromFirst(chain []*header) []*header {
 		if h.rng == nil || h.title() == "" {
 			continue
 		}
-		if first < 0 || before(h.rng, chain[first].rng) {
+		if first < 0 || precedes(h.rng, chain[first].rng) {
 			first = i
 		}
 	}
@@ -245,7 +245,7 @@ func fromFirst(chain []*header) []*header {
 	return slices.Concat(chain[first:], chain[:first])
 }
 
-func before(a, b *hcl.Range) bool {
+func precedes(a, b *hcl.Range) bool {
 	if a.Filename != b.Filename {
 		return a.Filename < b.Filename
 	}

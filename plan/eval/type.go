@@ -190,7 +190,7 @@ func blockSecrets(into []cty.Path, at cty.Path, b *providers.Block, v cty.Value)
 		if !hasSecrets(n.Block) {
 			continue
 		}
-		each(at.GetAttr(name), v.GetAttr(name), n.Nesting, func(at cty.Path, v cty.Value) {
+		visitNested(at.GetAttr(name), v.GetAttr(name), n.Nesting, func(at cty.Path, v cty.Value) {
 			into = blockSecrets(into, at, n.Block, v)
 		}, func(whole cty.Path) { into = append(into, whole) })
 	}
@@ -209,7 +209,7 @@ func attributeSecrets(into []cty.Path, at cty.Path, attrs map[string]*providers.
 			}
 			continue
 		}
-		each(path, inner, a.Nested.Nesting, func(at cty.Path, v cty.Value) {
+		visitNested(path, inner, a.Nested.Nesting, func(at cty.Path, v cty.Value) {
 			if !v.IsNull() && v.IsKnown() {
 				into = attributeSecrets(into, at, a.Nested.Attributes, v)
 			}
@@ -218,9 +218,9 @@ func attributeSecrets(into []cty.Path, at cty.Path, attrs map[string]*providers.
 	return into
 }
 
-// each visits the objects of something nested. Elements of sets have no path
+// visitNested visits the objects of something nested. Elements of sets have no path
 // that is of use, so that a set with secrets is secret as a whole.
-func each(at cty.Path, v cty.Value, n providers.Nesting, visit func(cty.Path, cty.Value), whole func(cty.Path)) {
+func visitNested(at cty.Path, v cty.Value, n providers.Nesting, visit func(cty.Path, cty.Value), whole func(cty.Path)) {
 	if v.IsNull() || !v.IsKnown() {
 		return
 	}

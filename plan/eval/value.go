@@ -29,7 +29,7 @@ func (m *Module) variable(t *Task, name string, rng hcl.Range) (cty.Value, bool)
 func (m *Module) variableValue(t *Task, name string, c *cell[cty.Value]) (cty.Value, bool) {
 	return c.get(t, func(t *Task) (cty.Value, bool) {
 		decl := m.Decl.Variables[name]
-		v, ok := m.given(t, decl)
+		v, ok := m.callerValue(t, decl)
 		if !ok {
 			return cty.DynamicVal, false
 		}
@@ -61,8 +61,8 @@ func anyOf(decl *modules.Variable, v cty.Value) cty.Value {
 	return cty.UnknownVal(decl.Type).WithMarks(marks)
 }
 
-// given is the variable's value as the caller gives it, before marks.
-func (m *Module) given(t *Task, decl *modules.Variable) (cty.Value, bool) {
+// callerValue is the variable's value as the caller gives it, before marks.
+func (m *Module) callerValue(t *Task, decl *modules.Variable) (cty.Value, bool) {
 	if m.call == nil {
 		if t.ev.opts.Validating {
 			return cty.UnknownVal(decl.Type), true
@@ -118,7 +118,7 @@ func (t *Task) expected(v cty.Value, decl *modules.Variable, attr *hcl.Attribute
 	for _, d := range diags {
 		d.Subject = attr.Expr.Range().Ptr()
 		if expr, ok := attr.Expr.(hclsyntax.Expression); ok {
-			d.Subject = within(expr, d.Extra.(misnamed).path, true).Ptr()
+			d.Subject = sourceRange(expr, d.Extra.(misnamed).path, true).Ptr()
 		}
 	}
 	t.Report(diags...)
@@ -197,7 +197,7 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 		if decl.Ephemeral {
 			v = v.Mark(lang.Ephemeral)
 		}
-		if m.parent == nil && !decl.Sensitive && lang.Has(v, lang.Sensitive) {
+		if m.parent == nil && !decl.Sensitive && lang.HasMark(v, lang.Sensitive) {
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Output refers to sensitive values",
 				Detail: "Every run shows root outputs. Add `sensitive = true` to the output to keep it out of sight, or " +
@@ -217,9 +217,9 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 // use.
 func (m *Module) OutputNode(name string) *Node { return m.outputs[name].node }
 
-// Everything evaluates all variables, locals and outputs, so that faults in
+// EvaluateAll evaluates all variables, locals and outputs, so that faults in
 // unused ones are found too.
-func (m *Module) Everything(t *Task) {
+func (m *Module) EvaluateAll(t *Task) {
 	for name, c := range m.variables {
 		m.variableValue(t, name, c)
 	}

@@ -45,7 +45,7 @@ func (c *call) addJSON(js []byte) {
 		c.secrets.Withhold("the stored object cannot be read, and its sensitive values are not known")
 		return
 	}
-	c.add(given{value: v, at: c.sensitive})
+	c.add(callValue{value: v, at: c.sensitive})
 }
 
 // Read is that of providers.Provider.
@@ -79,7 +79,7 @@ func (p *Provider) Import(ctx context.Context, r providers.ImportRequest) provid
 	resp := p.server.Import(c.context(ctx), r)
 	for _, o := range resp.Objects {
 		if o.Type == r.Type { // others are refused
-			c.saw(nil, o.State)
+			c.noteValues(nil, o.State)
 		}
 	}
 	resp.Diagnostics = c.answered(resp.Diagnostics, nil)

@@ -10,9 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// Cut takes the secrets out of a value: their places and themselves are
+// TakeSecrets takes the secrets out of a value: their places and themselves are
 // returned, in the order of a walk, and they are unknown in what is left.
-func Cut(v cty.Value, paths []cty.Path) (left cty.Value, found []cty.Path, secrets [][]byte, err error) {
+func TakeSecrets(v cty.Value, paths []cty.Path) (left cty.Value, found []cty.Path, secrets [][]byte, err error) {
 	if len(paths) == 0 || v == cty.NilVal {
 		return v, nil, nil, nil
 	}
@@ -27,8 +27,8 @@ func Cut(v cty.Value, paths []cty.Path) (left cty.Value, found []cty.Path, secre
 	return left, found, secrets, err
 }
 
-// Mend puts the secrets back that Cut took out.
-func Mend(v cty.Value, found []cty.Path, secrets [][]byte) (cty.Value, error) {
+// RestoreSecrets puts the secrets back that Cut took out.
+func RestoreSecrets(v cty.Value, found []cty.Path, secrets [][]byte) (cty.Value, error) {
 	if len(secrets) != len(found) {
 		return v, errors.New("sealed values and their places do not match")
 	}
@@ -82,7 +82,7 @@ func replace(path cty.Path, v cty.Value, sets []*places, with replacement) (cty.
 		for it := v.ElementIterator(); it.Next(); {
 			key, e := it.Element()
 			step := cty.IndexStep{Key: key}
-			e, err := replace(append(path, step), e, into(sets, stepKey(step)), with)
+			e, err := replace(append(path, step), e, childPlaces(sets, stepKey(step)), with)
 			if err != nil {
 				return v, err
 			}
@@ -103,7 +103,7 @@ func replaceNamed(path cty.Path, v cty.Value, sets []*places, with replacement) 
 		if v.Type().IsMapType() {
 			step = cty.IndexStep{Key: cty.StringVal(name)}
 		}
-		e, err := replace(append(path, step), all[name], into(sets, "."+name), with)
+		e, err := replace(append(path, step), all[name], childPlaces(sets, "."+name), with)
 		if err != nil {
 			return v, err
 		}

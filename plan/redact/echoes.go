@@ -59,11 +59,11 @@ func eachLeaf(v cty.Value, at []*places, f func(cty.Value)) {
 		case whole:
 			eachLeaf(e, at, f)
 		case named:
-			eachLeaf(e, into(at, "."+key.AsString()), f)
+			eachLeaf(e, childPlaces(at, "."+key.AsString()), f)
 		case v.Type().IsSetType():
-			eachLeaf(e, into(at, "*"), f)
+			eachLeaf(e, childPlaces(at, "*"), f)
 		default:
-			eachLeaf(e, into(at, stepKey(cty.IndexStep{Key: key})), f)
+			eachLeaf(e, childPlaces(at, stepKey(cty.IndexStep{Key: key})), f)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func Echoes(v cty.Value, schema *providers.ResourceSchema, sensitive []cty.Path)
 	if schema != nil {
 		b = schema.Block
 	}
-	return EchoesOf(v, Places{}.Of(b, sensitive))
+	return EchoesOf(v, Places{}.SecretPaths(b, sensitive))
 }
 
 // EchoesOf is Echoes for the values at these places.
@@ -129,7 +129,7 @@ func (h *hidden) repeated(found []cty.Path, path cty.Path, v cty.Value, at []*pl
 		return found
 	}
 	if !v.CanIterateElements() {
-		if text, ok := textOf(v); ok && h.says(text) {
+		if text, ok := textOf(v); ok && h.containsHidden(text) {
 			found = append(found, path.Copy())
 		}
 		return found
@@ -139,24 +139,24 @@ func (h *hidden) repeated(found []cty.Path, path cty.Path, v cty.Value, at []*pl
 		key, e := it.Element()
 		switch {
 		case ty.IsObjectType():
-			found = h.repeated(found, append(path, cty.GetAttrStep{Name: key.AsString()}), e, into(at, "."+key.AsString()))
+			found = h.repeated(found, append(path, cty.GetAttrStep{Name: key.AsString()}), e, childPlaces(at, "."+key.AsString()))
 		case ty.IsMapType():
-			found = h.repeated(found, append(path, cty.IndexStep{Key: key}), e, into(at, "."+key.AsString()))
+			found = h.repeated(found, append(path, cty.IndexStep{Key: key}), e, childPlaces(at, "."+key.AsString()))
 		case ty.IsSetType():
-			if len(h.repeated(nil, nil, e, into(at, "*"))) > 0 {
+			if len(h.repeated(nil, nil, e, childPlaces(at, "*"))) > 0 {
 				return append(found, path.Copy()) // an element has no place of its own
 			}
 		default:
 			step := cty.IndexStep{Key: key}
-			found = h.repeated(found, append(path, step), e, into(at, stepKey(step)))
+			found = h.repeated(found, append(path, step), e, childPlaces(at, stepKey(step)))
 		}
 	}
 	return found
 }
 
-// says reports whether a text is or holds something hidden.
-func (h *hidden) says(text string) bool {
-	return h.texts[text] || h.long.in(text)
+// containsHidden reports whether a text is or holds something hidden.
+func (h *hidden) containsHidden(text string) bool {
+	return h.texts[text] || h.long.foundIn(text)
 }
 
 // HideEchoes marks within a value what repeats something that is marked as

@@ -66,8 +66,8 @@ func common(a, b string) int {
 	return n
 }
 
-// in reports whether one of the texts is in s.
-func (f *finder) in(s string) bool {
+// foundIn reports whether one of the texts is in s.
+func (f *finder) foundIn(s string) bool {
 	for i := range len(s) {
 		if f.begins(s[i:]) > 0 {
 			return true

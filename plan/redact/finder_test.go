@@ -41,7 +41,7 @@ func TestFinder(t *testing.T) {
 		}
 		want.WriteString(s[done:])
 		f := newFinder(texts)
-		if got := f.replace(s, "*"); got != want.String() || f.in(s) != (done > 0) {
+		if got := f.replace(s, "*"); got != want.String() || f.foundIn(s) != (done > 0) {
 			t.Fatalf("%q in %q: got %q, want %q", texts, s, got, &want)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 // Places remembers the secret places of schemas. One goroutine uses it at a time.
 type Places map[*providers.Block][]cty.Path
 
-// Of returns the secret places in objects of a type: sensitive or write-only by
+// SecretPaths returns the secret places in objects of a type: sensitive or write-only by
 // the schema, or named in these lists. The block may be nil, for no schema.
-func (known Places) Of(b *providers.Block, sensitive ...[]cty.Path) []cty.Path {
+func (known Places) SecretPaths(b *providers.Block, sensitive ...[]cty.Path) []cty.Path {
 	paths, ok := known[b]
 	if !ok && b != nil {
 		paths = blockPlaces(nil, nil, b)
@@ -44,7 +44,7 @@ func addressable(p cty.Path) cty.Path {
 func blockPlaces(into []cty.Path, at cty.Path, b *providers.Block) []cty.Path {
 	into = attributePlaces(into, at, b.Attributes)
 	for name, n := range b.Blocks {
-		into = blockPlaces(into, within(at.Copy().GetAttr(name), n.Nesting), n.Block)
+		into = blockPlaces(into, elementPath(at.Copy().GetAttr(name), n.Nesting), n.Block)
 	}
 	return into
 }
@@ -55,13 +55,13 @@ func attributePlaces(into []cty.Path, at cty.Path, attrs map[string]*providers.A
 		case a.Sensitive || a.WriteOnly:
 			into = append(into, path)
 		case a.Nested != nil:
-			into = attributePlaces(into, within(path, a.Nested.Nesting), a.Nested.Attributes)
+			into = attributePlaces(into, elementPath(path, a.Nested.Nesting), a.Nested.Attributes)
 		}
 	}
 	return into
 }
 
-func within(at cty.Path, n providers.Nesting) cty.Path {
+func elementPath(at cty.Path, n providers.Nesting) cty.Path {
 	if n == providers.Single || n == providers.Group {
 		return at
 	}
@@ -110,8 +110,8 @@ func stepKey(s cty.PathStep) string {
 	return "*"
 }
 
-// into returns the subtrees of all sets below one step.
-func into(sets []*places, key string) []*places {
+// childPlaces returns the subtrees of all sets below one step.
+func childPlaces(sets []*places, key string) []*places {
 	var next []*places
 	for _, p := range sets {
 		if n := p.next[key]; n != nil {

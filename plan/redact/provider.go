@@ -25,7 +25,7 @@ type Provider struct {
 
 	mu     sync.Mutex
 	places Places
-	config []given
+	config []callValue
 }
 
 // NewProvider wraps a provider so that it repeats no secret. The schema is the
@@ -66,7 +66,7 @@ func (p *Provider) Clean(text string) string { return p.call(nil, nil).text(text
 func (p *Provider) configured(config cty.Value, sensitive []cty.Path) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.config = []given{{value: config, at: p.placesOf(p.providerBlock(), sensitive)}}
+	p.config = []callValue{{value: config, at: p.placesOf(p.providerBlock(), sensitive)}}
 }
 
 func (p *Provider) providerBlock() *providers.Block {
@@ -93,9 +93,9 @@ func (p *Provider) cleanError(err error) error {
 	return errors.New(p.call(nil, nil).text(err.Error()))
 }
 
-// given is a value that a call has in it, and where it is secret. Of at, nil
+// callValue is a value that a call has in it, and where it is secret. Of at, nil
 // is nowhere.
-type given struct {
+type callValue struct {
 	value cty.Value
 	at    []cty.Path
 }
@@ -109,7 +109,7 @@ func (p *Provider) placesOf(b *providers.Block, sensitive []cty.Path) []cty.Path
 	if b == nil {
 		return everywhere
 	}
-	return p.places.Of(b, sensitive)
+	return p.places.SecretPaths(b, sensitive)
 }
 
 // call is one call: what it is about, and what a message of it may not say.
@@ -119,7 +119,7 @@ type call struct {
 	sensitive []cty.Path
 
 	mu      sync.Mutex
-	values  []given
+	values  []callValue
 	json    [][]byte // stored objects, of whatever schema
 	secrets *Secrets // nil until the provider says something
 	notes   []providers.Note
@@ -133,7 +133,7 @@ func (p *Provider) call(rs *providers.ResourceSchema, sensitive []cty.Path, valu
 	if rs != nil {
 		c.block = rs.Block
 	}
-	c.saw(sensitive, values...)
+	c.noteValues(sensitive, values...)
 	return c
 }
 
@@ -151,15 +151,15 @@ func (p *Provider) data(typeName string) *providers.ResourceSchema {
 	return p.schema.Data[typeName]
 }
 
-// saw notes values that the call is given or answers.
-func (c *call) saw(sensitive []cty.Path, values ...cty.Value) {
+// noteValues notes values that the call is given or answers.
+func (c *call) noteValues(sensitive []cty.Path, values ...cty.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, v := range values {
 		if v == cty.NilVal || v.IsNull() {
 			continue
 		}
-		one := given{value: v, at: sensitive}
+		one := callValue{value: v, at: sensitive}
 		c.values = append(c.values, one)
 		if c.secrets != nil {
 			c.add(one)
@@ -169,7 +169,7 @@ func (c *call) saw(sensitive []cty.Path, values ...cty.Value) {
 
 // add takes in the texts of a value. at has the sensitive places that the
 // schema does not name. c.mu is held.
-func (c *call) add(one given) {
+func (c *call) add(one callValue) {
 	c.p.mu.Lock()
 	at := c.p.placesOf(c.block, one.at)
 	c.p.mu.Unlock()
@@ -184,7 +184,7 @@ func (c *call) add(one given) {
 // provider says without what is secret. Notes have waited for that, as they may
 // tell what the answer holds; progress cannot wait.
 func (c *call) answered(diags providers.Diagnostics, sensitive []cty.Path, values ...cty.Value) providers.Diagnostics {
-	c.saw(sensitive, values...)
+	c.noteValues(sensitive, values...)
 	c.mu.Lock()
 	notes := c.notes
 	c.notes, c.ended = nil, true
@@ -292,7 +292,7 @@ func (c *call) note(n providers.Note, address string) providers.Note {
 func (c *call) context(ctx context.Context) context.Context {
 	outer := providers.CallFrom(ctx)
 	if outer.Replaces != cty.NilVal {
-		c.saw(c.sensitive, outer.Replaces)
+		c.noteValues(c.sensitive, outer.Replaces)
 	}
 	if outer.Progress == nil && outer.Note == nil {
 		return ctx

@@ -16,12 +16,12 @@ type Reviewed struct {
 	Sensitive []cty.Path
 }
 
-// at is where the instance is sensitive.
-func (r Reviewed) at(places Places) []cty.Path {
+// sensitivePaths is where the instance is sensitive.
+func (r Reviewed) sensitivePaths(places Places) []cty.Path {
 	if r.Schema == nil {
 		return everywhere
 	}
-	return places.Of(r.Schema.Block, r.Sensitive)
+	return places.SecretPaths(r.Schema.Block, r.Sensitive)
 }
 
 // Review calls the review of a source's provider with the planned instances:
@@ -33,7 +33,7 @@ func Review(ctx context.Context, source string, entry providers.Entry, planned [
 	for i, r := range planned {
 		list[i], known[r.Address] = r.PlannedInstance, true
 		if r.Source != source {
-			at := r.at(places)
+			at := r.sensitivePaths(places)
 			list[i].Prior, list[i].Planned = withhold(r.Prior, at), withhold(r.Planned, at)
 		}
 	}
@@ -48,7 +48,7 @@ func Review(ctx context.Context, source string, entry providers.Entry, planned [
 	// A message may be about any of the instances.
 	c := &call{p: &Provider{}, secrets: &Secrets{}}
 	for _, r := range planned {
-		at := r.at(places)
+		at := r.sensitivePaths(places)
 		c.secrets.AddAt(r.Prior, at)
 		c.secrets.AddAt(r.Planned, at)
 	}

@@ -43,8 +43,10 @@ func SecretsOf(texts []string) *Secrets {
 	return s
 }
 
-// In reports whether a text says one of the secrets. s may be nil.
-func (s *Secrets) In(text []byte) bool { return s != nil && s.Redact(string(text)) != string(text) }
+// FoundIn reports whether a text says one of the secrets. s may be nil.
+func (s *Secrets) FoundIn(text []byte) bool {
+	return s != nil && s.Redact(string(text)) != string(text)
+}
 
 // Add takes in a text.
 func (s *Secrets) Add(text string) {

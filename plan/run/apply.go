@@ -157,7 +157,7 @@ func (x *runner) start() {
 			meta.Dependencies, meta.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
 			object, err := state.NewObject(c.After, c.Schema.Block.ImpliedType(), meta)
 			if err != nil {
-				x.broken(c.Addr, err)
+				x.reportBroken(c.Addr, err)
 				continue
 			}
 			change.Object = object
@@ -174,7 +174,7 @@ func (x *runner) restate(c *plan.Change, o *state.Object) bool {
 	if !c.RelatesOtherwise(o) {
 		return true
 	}
-	return x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: o.With(func(m *state.Meta) {
+	return x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: o.WithMeta(func(m *state.Meta) {
 		m.Dependencies, m.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
 	})}}})
 }
@@ -212,7 +212,7 @@ func (x *runner) unwritable(err error) {
 	x.mu.Unlock()
 }
 
-func (x *runner) broken(addr address.Instance, err error) {
+func (x *runner) reportBroken(addr address.Instance, err error) {
 	x.ev.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Object cannot be stored", Detail: addr.String() + ": " + err.Error() + "."})
 }
 
@@ -281,8 +281,8 @@ func (x *runner) outputs() {
 	}
 }
 
-// ended notes how an operation came out.
-func (x *runner) ended(o Outcome) {
+// noteOutcome notes how an operation came out.
+func (x *runner) noteOutcome(o Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.report.Outcomes = append(x.report.Outcomes, o)
@@ -334,5 +334,5 @@ func action(op plan.Op, c *plan.Change) plan.Action {
 	return plan.NoOp
 }
 
-// since is a duration for people.
-func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }
+// elapsedSince is a duration for people.
+func elapsedSince(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }

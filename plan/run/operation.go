@@ -58,11 +58,11 @@ func (x *runner) do(op plan.Op) (ok bool) {
 		if op.Kind == plan.Verify && ok {
 			return
 		}
-		row := Outcome{Addr: c.Addr, Deposed: c.Deposed, Action: o.action, Elapsed: since(o.began)}
+		row := Outcome{Addr: c.Addr, Deposed: c.Deposed, Action: o.action, Elapsed: elapsedSince(o.began)}
 		if !ok {
 			row.Status, row.Because = Failed, o.reason
 		}
-		x.ended(row)
+		x.noteOutcome(row)
 	})
 	return ok
 }
@@ -110,15 +110,15 @@ func (o *operation) fail(summary, detail string) bool {
 	return false
 }
 
-// said reports the provider's diagnostics and returns whether none is an error.
-func (o *operation) said(diags providers.Diagnostics) bool {
+// reportDiagnostics reports the provider's diagnostics and returns whether none is an error.
+func (o *operation) reportDiagnostics(diags providers.Diagnostics) bool {
 	var body hcl.Body
 	var rng hcl.Range
 	if o.inst != nil {
 		body, rng = o.inst.Resource.Decl.Body, o.inst.Resource.Decl.Range
 	}
 	about := o.change.Addr.String()
-	o.t.Report(eval.About(about, eval.FromProvider(diags, body, rng, about))...)
+	o.t.Report(eval.AddSubject(about, eval.FromProvider(diags, body, rng, about))...)
 	for _, d := range diags {
 		if d.Severity == providers.Error {
 			o.reason = d.Summary
@@ -150,9 +150,9 @@ func (o *operation) remove() bool {
 	resp := o.owner.Server.Apply(o.call(in.ID), providers.ApplyRequest{
 		Type: c.Addr.Type, Prior: c.Before, Planned: null, Config: null, Private: private, Meta: plan.NoMeta(o.owner.Schema),
 	}, o.sensitive())
-	ok := o.said(resp.Diagnostics)
-	if resp.Lost || o.unfit(resp.State) {
-		return o.lost()
+	ok := o.reportDiagnostics(resp.Diagnostics)
+	if resp.Lost || o.checkConformity(resp.State) {
+		return o.endUnknown()
 	}
 	result := state.Result{Intent: in.ID, Durable: in.Durable, Err: o.reason}
 	left := contract.UnknownsToNull(resp.State)
@@ -167,7 +167,7 @@ func (o *operation) remove() bool {
 	if !ok {
 		if object, err := o.object(deposed, left, resp.Private, c.BeforeSensitive); err == nil {
 			if stored := o.storedAs(deposed); stored != nil { // the object keeps this attribute, whatever its replacement has
-				object = object.With(func(m *state.Meta) {
+				object = object.WithMeta(func(m *state.Meta) {
 					m.Tainted, m.Dependencies, m.CreateBeforeDestroy = stored.Tainted, stored.Dependencies, stored.CreateBeforeDestroy
 				})
 			}
@@ -177,14 +177,14 @@ func (o *operation) remove() bool {
 	return o.settle(result, ok)
 }
 
-// lost ends an operation whose call broke off or said nothing that can be used:
+// endUnknown ends an operation whose call broke off or said nothing that can be used:
 // what it did is not known. Its intent stays open, so that the next run finds
 // out by reading.
-func (o *operation) lost() bool {
+func (o *operation) endUnknown() bool {
 	if o.reason == "" {
 		o.fail("Provider call broke off", fmt.Sprintf("The result for %s is not known. The next plan or apply finds out.", o.change.Addr))
 	}
-	o.x.emit(plan.Event{Kind: plan.ApplyFailed, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: since(o.began), Text: o.reason})
+	o.x.emit(plan.Event{Kind: plan.ApplyFailed, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: elapsedSince(o.began), Text: o.reason})
 	return false
 }
 
@@ -205,7 +205,7 @@ func storedAt(s *state.State, addr address.Instance, deposed string) *state.Obje
 // the check.
 func (o *operation) read() bool {
 	if o.inst.Resource.Decl.Check != "" {
-		o.t.Within(o.inst.Resource)
+		o.t.ReportAs(o.inst.Resource)
 		return o.readData() || !o.x.stopped()
 	}
 	return o.readData()
@@ -217,12 +217,12 @@ func (o *operation) readData() bool {
 	if !ok {
 		return false
 	}
-	if !o.said(o.owner.Server.ValidateData(o.x.ctx, c.Addr.Type, config, marked.Secret())) || !o.preconditions() {
+	if !o.reportDiagnostics(o.owner.Server.ValidateData(o.x.ctx, c.Addr.Type, config, marked.Secret())) || !o.preconditions() {
 		return false
 	}
 	o.x.emit(plan.Event{Kind: plan.ApplyStart, Addr: c.Addr, Action: plan.Read})
 	resp := o.owner.Server.ReadData(o.call(""), providers.ReadDataRequest{Type: c.Addr.Type, Config: config, Meta: plan.NoMeta(o.owner.Schema)}, o.sensitive())
-	if !o.said(resp.Diagnostics) {
+	if !o.reportDiagnostics(resp.Diagnostics) {
 		scoped := o.inst.Resource.Decl.Check != ""
 		return o.settle(state.Result{}, scoped) && !scoped
 	}
@@ -285,7 +285,7 @@ func (o *operation) settle(r state.Result, ok bool) bool {
 	if ok {
 		o.x.count(o.action)
 	}
-	e := plan.Event{Kind: plan.ApplyDone, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: since(o.began), Text: o.reason}
+	e := plan.Event{Kind: plan.ApplyDone, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: elapsedSince(o.began), Text: o.reason}
 	if !ok {
 		e.Kind = plan.ApplyFailed
 	}

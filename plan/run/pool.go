@@ -63,7 +63,7 @@ func (p *pool) work() {
 		}
 		op := p.ops[i]
 		if op.Kind == plan.Barrier || p.because[i] != "" {
-			p.done(i, p.because[i])
+			p.finish(i, p.because[i])
 			continue
 		}
 		if p.x.stopped() {
@@ -74,9 +74,9 @@ func (p *pool) work() {
 			continue
 		}
 		if p.x.do(op) {
-			p.done(i, "")
+			p.finish(i, "")
 		} else {
-			p.done(i, p.x.plan.Changes[op.Change].Addr.String())
+			p.finish(i, p.x.plan.Changes[op.Change].Addr.String())
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (p *pool) admitted(i int32) bool {
 	return p.admit(i)
 }
 
-func (p *pool) done(i int32, because string) {
+func (p *pool) finish(i int32, because string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended++
@@ -150,6 +150,6 @@ func (p *pool) leftOver() {
 		default:
 			continue
 		}
-		p.x.ended(row)
+		p.x.noteOutcome(row)
 	}
 }

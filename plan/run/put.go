@@ -78,7 +78,7 @@ func (o *operation) planAgain(aim *target) bool {
 		o.reason = "Invalid configuration"
 		return false
 	}
-	if !o.said(o.owner.Server.ValidateResource(o.x.ctx, c.Addr.Type, config, marked.Secret())) {
+	if !o.reportDiagnostics(o.owner.Server.ValidateResource(o.x.ctx, c.Addr.Type, config, marked.Secret())) {
 		return false
 	}
 	block := o.ty.Schema.Block
@@ -91,7 +91,7 @@ func (o *operation) planAgain(aim *target) bool {
 		Type: c.Addr.Type, Prior: aim.prior, Proposed: contract.Proposed(block, aim.prior, ignored), Config: ignored,
 		Private: private, Meta: plan.NoMeta(o.owner.Schema),
 	}, o.sensitive())
-	if !o.said(resp.Diagnostics) {
+	if !o.reportDiagnostics(resp.Diagnostics) {
 		return false
 	}
 	errs := contract.CheckConforms(o.ty.Implied, resp.Planned)
@@ -129,12 +129,12 @@ func (o *operation) contradicts(summary, what string, errs []error, next string)
 // applied checks and records what a create or update has left.
 func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyResponse) bool {
 	c := o.change
-	ok := o.said(resp.Diagnostics)
+	ok := o.reportDiagnostics(resp.Diagnostics)
 	if resp.Lost {
-		return o.lost()
+		return o.endUnknown()
 	}
-	if o.unfit(resp.State) {
-		return o.lost()
+	if o.checkConformity(resp.State) {
+		return o.endUnknown()
 	}
 	faulty := !ok // the provider reports an error: a created object cannot be trusted
 	left, secret := contract.WithoutWriteOnly(o.ty.Schema.Block, resp.State)
@@ -162,13 +162,13 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 		object, err := o.object("", left, resp.Private, sensitive)
 		if err != nil {
 			o.fail("Object cannot be stored", fmt.Sprintf("%s: %s.", c.Addr, err))
-			return o.lost()
+			return o.endUnknown()
 		}
 		if o.action == plan.Create && faulty && !resp.Keep && !o.keep.Load() {
 			object = object.WithTainted(true)
 		}
 		if old := o.storedAs(""); old != nil && o.action == plan.Update && !ok {
-			object = object.With(func(m *state.Meta) { // it may have the old references and the new ones
+			object = object.WithMeta(func(m *state.Meta) { // it may have the old references and the new ones
 				m.Tainted = old.Tainted
 				m.Dependencies = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.Dependencies, c.Dependencies))))
 			})
@@ -184,10 +184,10 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 	return o.finish(left, aim.sensitive)
 }
 
-// unfit reports, with a diagnostic, whether the result of a call is not an object
+// checkConformity reports, with a diagnostic, whether the result of a call is not an object
 // of the type. Nothing can be learned from it, so that the operation is as lost
 // as one without an answer. That there is nothing fits every type.
-func (o *operation) unfit(left cty.Value) bool {
+func (o *operation) checkConformity(left cty.Value) bool {
 	if left != cty.NilVal && !left.IsMarked() && left.IsNull() {
 		return false
 	}

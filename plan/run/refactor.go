@@ -40,7 +40,7 @@ func (x *runner) forget() {
 	if len(departs) == 0 {
 		return
 	}
-	changes := plan.Departed(x.req.Journal.State(), func(a address.Instance, deposed string) plan.Departure { return departs[object{a, deposed}] })
+	changes := plan.DepartureChanges(x.req.Journal.State(), func(a address.Instance, deposed string) plan.Departure { return departs[object{a, deposed}] })
 	for _, c := range x.plan.Changes {
 		if c.Action == plan.Forget {
 			changes = append(changes, state.Change{Address: c.Addr, Deposed: c.Deposed})

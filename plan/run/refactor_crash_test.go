@@ -207,7 +207,7 @@ func TestStateCommandKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				changes := command(f.State())
-				next := describe(f.State().With(changes, nil))
+				next := describe(f.State().WithChanges(changes, nil))
 				if err := j.Result(ctx, state.Result{Changes: changes, Durable: true}); err != nil {
 					t.Fatal(err)
 				}

@@ -138,7 +138,7 @@ func TestStaleByObject(t *testing.T) {
 		}, want: "shelf_thing.c is no longer in the state"},
 		{name: "moved block", plan: step{config: strings.Replace(old, "\"shelf_thing\" \"d\"", "\"shelf_thing\" \"e\"", 1) + "moved {\n from = shelf_thing.d\n to = shelf_thing.e\n}\n"}, then: changeD, want: "shelf_thing.e has changed"},
 		{name: "data source stored by somebody else", plan: changeC, edit: func(w *world) {
-			w.edit(state.Change{Address: at("data.shelf_thing.a"), Object: w.object("data.shelf_thing.a").With(func(m *state.Meta) { m.Private = []byte("x") })})
+			w.edit(state.Change{Address: at("data.shelf_thing.a"), Object: w.object("data.shelf_thing.a").WithMeta(func(m *state.Meta) { m.Private = []byte("x") })})
 		}},
 	}
 	for _, c := range cases {

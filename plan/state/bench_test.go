@@ -32,7 +32,7 @@ func benchState(t testing.TB, n int, count bool) *State {
 	for i := range changes {
 		changes[i] = Change{Address: benchAddress(i, count), Object: benchObject(t, i)}
 	}
-	return New("lineage").With(changes, nil)
+	return New("lineage").WithChanges(changes, nil)
 }
 
 func benchAddress(i int, count bool) address.Instance {

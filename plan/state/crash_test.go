@@ -157,7 +157,7 @@ func crashRun(t *testing.T, m *memory) (allowed []string, finished bool) {
 		return allowed, false
 	}
 	// A journal that cannot die tells what the state is after each record.
-	mj := begin(t, open(t, &memory{snapshot: f.snap.as(4), steps: -1, version: 1}))
+	mj := begin(t, open(t, &memory{snapshot: f.snap.withVersion(4), steps: -1, version: 1}))
 	defer mj.Close(context.Background())
 	steps := script(t)
 	for i, step := range steps {

@@ -193,8 +193,8 @@ func decodeValue(value, ty []byte) (v cty.Value, err error) {
 	return v, nil
 }
 
-// found is a stored object and the offset where it was found.
-type found struct {
+// storedObject is a stored object and the offset where it was found.
+type storedObject struct {
 	stored
 	at int
 }
@@ -203,7 +203,7 @@ type found struct {
 // objects belong to different providers.
 type entry struct {
 	addr  address.Resource
-	list  []found
+	list  []storedObject
 	extra []member
 }
 
@@ -219,7 +219,7 @@ func (d *decoder) resource() entry {
 			if d.null() {
 				return
 			}
-			m := d.shared(d.strings)
+			m := d.internString(d.strings)
 			if m != "" && !strings.HasPrefix(m, "module.") {
 				d.fail(at, "%q is no module's address", clip([]byte(m)))
 			}
@@ -227,18 +227,18 @@ func (d *decoder) resource() entry {
 		case "mode":
 			mode = d.str()
 		case "type":
-			ty = d.shared(d.strings)
+			ty = d.internString(d.strings)
 			d.checkName(at, "type", ty)
 		case "name":
 			name = d.str()
 			d.checkName(at, "name", name)
 		case "provider":
-			provider = d.shared(d.strings)
+			provider = d.internString(d.strings)
 		case "instances":
 			if !d.null() {
 				d.array(func() {
 					at := d.pos
-					e.list = append(e.list, found{d.storedInstance(), at})
+					e.list = append(e.list, storedObject{d.storedInstance(), at})
 				})
 			}
 		default:
@@ -302,7 +302,7 @@ func (d *decoder) assemble(list []entry) {
 
 // place puts the objects of an entry into the slots of its resource.
 func (d *decoder) place(r *resource, e *entry) {
-	byKey := func(a, b found) int { return cmp.Or(a.key.Compare(b.key), a.at-b.at) }
+	byKey := func(a, b storedObject) int { return cmp.Or(a.key.Compare(b.key), a.at-b.at) }
 	if !slices.IsSortedFunc(e.list, byKey) {
 		slices.SortFunc(e.list, byKey)
 	}

@@ -78,7 +78,7 @@ func (s *State) sizeEstimate() int {
 func (s *State) resource(a address.Resource) *resource {
 	r := &resource{addr: a}
 	if old := s.core.base.index[a]; old != nil {
-		if len(s.touched(a)) == 0 {
+		if len(s.changedKeys(a)) == 0 {
 			return old
 		}
 		r.extra = old.extra

@@ -93,14 +93,14 @@ func (f *File) State() *State { return &State{core: f.core, at: f.at} }
 // them by reading before it does anything else.
 func (f *File) Open() []Intent { return intents(f.open) }
 
-// Shown is State for display: where an update was interrupted, the values that
+// StateForDisplay is State for display: where an update was interrupted, the values that
 // it would have made sensitive are sensitive already.
-func (f *File) Shown() *State {
+func (f *File) StateForDisplay() *State {
 	s := f.State()
 	var changes []Change
 	for _, in := range f.Open() {
 		if o := s.Current(in.Address); in.Action == Update && o != nil && len(in.Sensitive) > 0 {
-			changes = append(changes, Change{Address: in.Address, Object: o.With(func(m *Meta) {
+			changes = append(changes, Change{Address: in.Address, Object: o.WithMeta(func(m *Meta) {
 				m.Sensitive = slices.Concat(m.Sensitive, in.Sensitive)
 			})})
 		}
@@ -108,7 +108,7 @@ func (f *File) Shown() *State {
 	if len(changes) == 0 {
 		return s
 	}
-	return s.With(changes, nil)
+	return s.WithChanges(changes, nil)
 }
 
 // Unfolded reports whether a journal is left that an earlier run did not live

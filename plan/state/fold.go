@@ -19,7 +19,7 @@ func (f *File) fold(ctx context.Context) error {
 	if changed {
 		next = f.State().encode(f.snap.serial + 1)
 	} else {
-		next.raw, next.version = f.snap.as(versionFolded), versionFolded
+		next.raw, next.version = f.snap.withVersion(versionFolded), versionFolded
 		next.key, next.keyAt, next.keyEnd = nil, 0, 0
 	}
 	rec := appendFrame(nil, f.at+1, kindFold, fold{next.serial, next.sum()}.encode())
@@ -29,7 +29,7 @@ func (f *File) fold(ctx context.Context) error {
 	f.at, f.size = f.at+1, f.size+int64(len(rec))
 	if changed {
 		if b, ok := f.store.(Backuper); ok && !f.fresh {
-			if err := b.Backup(ctx, f.snap.as(versionFolded)); err != nil {
+			if err := b.Backup(ctx, f.snap.withVersion(versionFolded)); err != nil {
 				return fmt.Errorf("keep backup: %w", err)
 			}
 		}

@@ -49,8 +49,8 @@ func (w *writer) instance(in stored) {
 // text in the file.
 type intern map[string]string
 
-// shared reads a string and keeps only one copy of equal ones.
-func (s *scanner) shared(strings intern) string {
+// internString reads a string and keeps only one copy of equal ones.
+func (s *scanner) internString(strings intern) string {
 	if s.peek() != '"' || s.err != nil {
 		s.expected("a string")
 		return ""
@@ -201,7 +201,7 @@ func (s *scanner) strings(strings intern) []string {
 		return nil
 	}
 	var list []string
-	s.array(func() { list = append(list, s.shared(strings)) })
+	s.array(func() { list = append(list, s.internString(strings)) })
 	return list
 }
 
@@ -229,7 +229,7 @@ func (s *scanner) step(strings intern) cty.PathStep {
 	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "type":
-			kind = s.shared(strings)
+			kind = s.internString(strings)
 		case "value":
 			at = s.pos
 			value = s.raw()
@@ -246,7 +246,7 @@ func (s *scanner) step(strings intern) cty.PathStep {
 	case value == nil:
 		s.fail(start, "the step of the path has no value")
 	case kind == "get_attr":
-		step = cty.GetAttrStep{Name: sub.shared(strings)}
+		step = cty.GetAttrStep{Name: sub.internString(strings)}
 	case kind == "index":
 		step = cty.IndexStep{Key: sub.indexKey()}
 	default:

@@ -70,7 +70,7 @@ func TestShownHidesInterrupted(t *testing.T) {
 	}
 	closeJournal(t, j)
 	f := open(t, m)
-	if got := f.Shown().Current(addr).Sensitive; len(got) != 1 || !got[0].Equals(path) {
+	if got := f.StateForDisplay().Current(addr).Sensitive; len(got) != 1 || !got[0].Equals(path) {
 		t.Errorf("sensitive is %v", got)
 	}
 	if got := f.State().Current(addr).Sensitive; len(got) != 0 {

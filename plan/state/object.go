@@ -113,8 +113,8 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	return v, nil
 }
 
-// With returns a copy of the object whose Meta change has altered.
-func (o *Object) With(change func(*Meta)) *Object {
+// WithMeta returns a copy of the object whose Meta change has altered.
+func (o *Object) WithMeta(change func(*Meta)) *Object {
 	c := &Object{Meta: o.Meta, JSON: o.JSON}
 	c.value.Store(o.value.Load())
 	change(&c.Meta)
@@ -127,12 +127,12 @@ func (o *Object) WithTainted(tainted bool) *Object {
 	if o.Tainted == tainted {
 		return o
 	}
-	return o.With(func(m *Meta) { m.Tainted = tainted })
+	return o.WithMeta(func(m *Meta) { m.Tainted = tainted })
 }
 
 // WithDependencies returns the object with other dependencies.
 func (o *Object) WithDependencies(deps []string) *Object {
-	return o.With(func(m *Meta) { m.Dependencies = deps })
+	return o.WithMeta(func(m *Meta) { m.Dependencies = deps })
 }
 
 // Equal reports whether both objects would be stored as equal texts, except for

@@ -113,7 +113,7 @@ func (s *scanner) addressMember(a *address.Instance, name []byte, strings intern
 	at := s.pos
 	switch string(name) {
 	case "module":
-		a.Module = address.Module(s.shared(strings))
+		a.Module = address.Module(s.internString(strings))
 	case "mode":
 		switch m := s.str(); m {
 		case "data":
@@ -123,7 +123,7 @@ func (s *scanner) addressMember(a *address.Instance, name []byte, strings intern
 			s.fail(at, "the mode %q is unknown", clip([]byte(m)))
 		}
 	case "type":
-		a.Type = s.shared(strings)
+		a.Type = s.internString(strings)
 		s.checkName(at, "type", a.Type)
 	case "name":
 		a.Name = s.str()
@@ -172,8 +172,8 @@ func (s *scanner) intent(strings intern) Intent {
 			in.ID = s.str()
 		case "action":
 			at := s.pos
-			in.Action = Action(s.shared(strings))
-			if !in.Action.known() {
+			in.Action = Action(s.internString(strings))
+			if !in.Action.isKnown() {
 				s.fail(at, "the action %q is unknown", clip([]byte(in.Action)))
 			}
 		case "deposed":
@@ -181,7 +181,7 @@ func (s *scanner) intent(strings intern) Intent {
 		case "depose_to":
 			in.DeposeTo = s.str()
 		case "provider":
-			in.Provider = s.shared(strings)
+			in.Provider = s.internString(strings)
 		case "schema_version":
 			in.SchemaVersion = s.schemaVersion()
 		case "planned":
@@ -207,7 +207,7 @@ func (s *scanner) intent(strings intern) Intent {
 	return in
 }
 
-func (a Action) known() bool { return slices.Contains([]Action{Create, Update, Delete}, a) }
+func (a Action) isKnown() bool { return slices.Contains([]Action{Create, Update, Delete}, a) }
 
 // result writes a result whose objects have the form of objects in a snapshot.
 func (w *writer) result(r *Result) {
@@ -276,7 +276,7 @@ func (s *scanner) change(strings intern) Change {
 		case "deposed":
 			c.Deposed = s.str()
 		case "provider":
-			provider = s.shared(strings)
+			provider = s.internString(strings)
 		case "object":
 			c.Object = s.instance(strings).object
 		default:
@@ -342,7 +342,7 @@ func (in *Intent) checkStorable() error {
 	switch {
 	case in.ID == "":
 		return fmt.Errorf("announce %s: the operation has no id", in.Address)
-	case !in.Action.known():
+	case !in.Action.isKnown():
 		return fmt.Errorf("announce %s: the action %q is unknown", in.Address, in.Action)
 	case in.SchemaVersion < 0:
 		return fmt.Errorf("announce %s: its schema version is %d", in.Address, in.SchemaVersion)

@@ -37,7 +37,7 @@ const sealedKind kind = 1 << 8
 func (s *snapshot) withKey(key []byte) *snapshot {
 	n := &snapshot{}
 	*n = *s
-	text := s.as(versionOpen)
+	text := s.withVersion(versionOpen)
 	at := bytes.LastIndexByte(text, '}')
 	member := `,"` + keyMember + `":"` + hex.EncodeToString(key) + `"`
 	n.raw = make([]byte, 0, len(text)+len(member))

@@ -61,9 +61,9 @@ func (s *snapshot) keys(r address.Resource) []address.Key {
 	return keys
 }
 
-// as returns the snapshot's text with another format version and without the
+// withVersion returns the snapshot's text with another format version and without the
 // journal's key.
-func (s *snapshot) as(version int) []byte {
+func (s *snapshot) withVersion(version int) []byte {
 	b := make([]byte, 0, len(s.raw))
 	for _, part := range s.parts(version) {
 		b = append(b, part...)

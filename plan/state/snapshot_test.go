@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 	var all []Change
 	for _, a := range s.Instances() {
 		again := func(deposed string, o *Object) {
-			all = append(all, Change{a, deposed, o.With(func(*Meta) {})})
+			all = append(all, Change{a, deposed, o.WithMeta(func(*Meta) {})})
 		}
 		if o := s.Current(a); o != nil {
 			again("", o)
@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 			again(k, o)
 		}
 	}
-	n, err := Decode("again", s.With(all, nil).Encode(9))
+	n, err := Decode("again", s.WithChanges(all, nil).Encode(9))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestEncodeValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := instance("x", address.StringKey(text))
-	s := New("l").With([]Change{{Address: a, Object: o}}, map[string]Output{
+	s := New("l").WithChanges([]Change{{Address: a, Object: o}}, map[string]Output{
 		text:   {Value: cty.MapVal(map[string]cty.Value{text: cty.True})},
 		"null": {Value: cty.NullVal(cty.List(cty.String)), Sensitive: true},
 		"untyped": {Value: cty.TupleVal([]cty.Value{
@@ -245,10 +245,10 @@ func TestEncodeValues(t *testing.T) {
 func TestTwoProviders(t *testing.T) {
 	var changes []Change
 	for i := range 4 {
-		o := object(t, fmt.Sprint(i)).With(func(m *Meta) { m.Provider = fmt.Sprint("p", i%2) })
+		o := object(t, fmt.Sprint(i)).WithMeta(func(m *Meta) { m.Provider = fmt.Sprint("p", i%2) })
 		changes = append(changes, Change{Address: instance("x", address.IntKey(i)), Object: o})
 	}
-	n, err := Decode("x", New("l").With(changes, nil).Encode(1))
+	n, err := Decode("x", New("l").WithChanges(changes, nil).Encode(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func (c *core) apply(at uint64, changes []Change, outputs map[string]Output) {
 			old = c.base.slot(ch.Address)
 			c.touched[ch.Address.Resource] = append(c.touched[ch.Address.Resource], ch.Address.Key)
 		}
-		c.changed[ch.Address] = append(vs, version{at, old.with(ch)})
+		c.changed[ch.Address] = append(vs, version{at, old.withChange(ch)})
 	}
 	if outputs != nil {
 		c.outputs = append(c.outputs, outputsVersion{at, outputs})
@@ -152,7 +152,7 @@ func (c *core) apply(at uint64, changes []Change, outputs map[string]Output) {
 
 func (e slot) empty() bool { return e.current == nil && len(e.deposed) == 0 }
 
-func (e slot) with(ch Change) slot {
+func (e slot) withChange(ch Change) slot {
 	if ch.Deposed == "" {
 		return slot{ch.Object, e.deposed}
 	}
@@ -168,10 +168,10 @@ func (e slot) with(ch Change) slot {
 	return slot{e.current, m}
 }
 
-// With returns the state with changes over it that belong to no journal, such
+// WithChanges returns the state with changes over it that belong to no journal, such
 // as what a refresh found. It costs as much as the changes, including changes
 // of earlier calls. nil outputs stay as they are.
-func (s *State) With(changes []Change, outputs map[string]Output) *State {
+func (s *State) WithChanges(changes []Change, outputs map[string]Output) *State {
 	l := &layer{changed: map[address.Instance]slot{}, touched: map[address.Resource][]address.Key{}, outputs: outputs}
 	if s.own != nil {
 		for a, e := range s.own.changed {
@@ -190,7 +190,7 @@ func (s *State) With(changes []Change, outputs map[string]Output) *State {
 		if _, ok := l.changed[ch.Address]; !ok {
 			l.touched[ch.Address.Resource] = append(l.touched[ch.Address.Resource], ch.Address.Key)
 		}
-		l.changed[ch.Address] = old.with(ch)
+		l.changed[ch.Address] = old.withChange(ch)
 	}
 	return n
 }
@@ -199,7 +199,7 @@ func (s *State) With(changes []Change, outputs map[string]Output) *State {
 // have deposed objects only. It costs as much as there are.
 func (s *State) Keys(r address.Resource) []address.Key {
 	keys := s.core.base.keys(r)
-	touched := s.touched(r)
+	touched := s.changedKeys(r)
 	if len(touched) == 0 {
 		return keys
 	}
@@ -209,9 +209,9 @@ func (s *State) Keys(r address.Resource) []address.Key {
 	return slices.DeleteFunc(keys, func(k address.Key) bool { return s.slot(r.Instance(k)).empty() })
 }
 
-// touched lists the keys of the instances that changed, some of them twice and
+// changedKeys lists the keys of the instances that changed, some of them twice and
 // some of them after this state.
-func (s *State) touched(r address.Resource) []address.Key {
+func (s *State) changedKeys(r address.Resource) []address.Key {
 	var keys []address.Key
 	if s.own != nil {
 		keys = append(keys, s.own.touched[r]...)
@@ -262,6 +262,6 @@ func (s *State) Resources() []address.Resource {
 	slices.SortFunc(out, address.Resource.Compare)
 	out = slices.Compact(out)
 	return slices.DeleteFunc(out, func(r address.Resource) bool {
-		return len(s.touched(r)) > 0 && len(s.Keys(r)) == 0
+		return len(s.changedKeys(r)) > 0 && len(s.Keys(r)) == 0
 	})
 }

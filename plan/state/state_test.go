@@ -20,9 +20,9 @@ func TestWith(t *testing.T) {
 	added := instance("new", address.IntKey(1))
 	two := address.Resource{Type: "metal_node", Name: "gpu"}.Instance(address.StringKey("gpu2"))
 
-	one := base.With([]Change{{Address: image}, {Address: added, Object: object(t, "a")}}, nil)
+	one := base.WithChanges([]Change{{Address: image}, {Address: added, Object: object(t, "a")}}, nil)
 	wasOne := describeState(one, nil)
-	next := one.With([]Change{{Address: added}, {Address: two}, {Address: added, Deposed: "d", Object: object(t, "b")}},
+	next := one.WithChanges([]Change{{Address: added}, {Address: two}, {Address: added, Deposed: "d", Object: object(t, "b")}},
 		map[string]Output{"x": {Value: cty.True}})
 
 	if describeState(base, nil) != was || describeState(one, nil) != wasOne {
@@ -48,7 +48,7 @@ func TestWith(t *testing.T) {
 	if next.Current(added) != nil || next.Deposed(added)["d"] == nil || one.Current(added) == nil {
 		t.Error("the deposed object is not where it should be")
 	}
-	if gone := next.With([]Change{{Address: added, Deposed: "d"}}, nil); len(gone.Keys(added.Resource)) != 0 {
+	if gone := next.WithChanges([]Change{{Address: added, Deposed: "d"}}, nil); len(gone.Keys(added.Resource)) != 0 {
 		t.Errorf("keys %v", gone.Keys(added.Resource))
 	}
 }
@@ -65,7 +65,7 @@ func TestMetaCarried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := Decode("again", s.With([]Change{{Address: a, Object: o.WithTainted(true).WithDependencies(nil)}}, nil).Encode(1))
+	n, err := Decode("again", s.WithChanges([]Change{{Address: a, Object: o.WithTainted(true).WithDependencies(nil)}}, nil).Encode(1))
 	if err != nil {
 		t.Fatal(err)
 	}

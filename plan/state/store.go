@@ -115,8 +115,8 @@ func (l LockInfo) String() string {
 	return b.String()
 }
 
-// Who names the user and machine of this process, for LockInfo.
-func Who() string {
+// CurrentUser names the user and machine of this process, for LockInfo.
+func CurrentUser() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
@@ -143,7 +143,7 @@ func Wait(ctx context.Context, s Store, info LockInfo, timeout time.Duration, no
 		}
 		if locked.Doubt > 0 && !watching {
 			watching = true
-			deadline = later(deadline, time.Now().Add(locked.Doubt+watchSlack))
+			deadline = laterOf(deadline, time.Now().Add(locked.Doubt+watchSlack))
 			if notice != nil {
 				notice(fmt.Sprintf("The lock of %s shows no sign of life. Stoke watches it for %s and then takes it over.\n",
 					locked.Holder, locked.Doubt.Round(time.Second)))
@@ -167,7 +167,7 @@ func Wait(ctx context.Context, s Store, info LockInfo, timeout time.Duration, no
 // for, so that the last look comes after the end.
 const watchSlack = 3 * time.Second
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -100,13 +100,13 @@ func (d *differ) attributeRow(c, width int, r attributeRow) {
 	}
 	switch r.symbol {
 	case remove:
-		d.whole(c, remove, r.before, r.beforeSecret)
+		d.writeWhole(c, remove, r.before, r.beforeSecret)
 		d.WriteString(dress(d.color, dim, " -> null"))
 		d.forced(r.pair)
 	case update:
 		d.change(c, r.pair)
 	default:
-		d.whole(c, r.symbol, r.after, r.afterSecret)
+		d.writeWhole(c, r.symbol, r.after, r.afterSecret)
 		if r.symbol == add {
 			d.forced(r.pair)
 		}

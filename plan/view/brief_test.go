@@ -85,7 +85,7 @@ func TestLargeManifestIsShort(t *testing.T) {
 // TestShortKeepsReplacement: a text that is hidden still says that its change
 // replaces the object, and what is short stays as it is.
 func TestShortKeepsReplacement(t *testing.T) {
-	long := func(s string) cty.Value { return str(strings.Repeat(s+"\n", mostLines+50)) }
+	long := func(s string) cty.Value { return str(strings.Repeat(s+"\n", maxLines+50)) }
 	forces := placesOf([]cty.Path{cty.GetAttrPath("a")}).name("a")
 	for _, tt := range []struct {
 		short bool

@@ -39,7 +39,7 @@ func (p *Printer) change(c *plan.Change, notes []providers.Note) {
 
 // heading prints "# what" and, below it, a line for each remark.
 func (p *Printer) heading(what string, remarks []string) {
-	p.print(p.in(bold, "  # "+what), "\n")
+	p.print(p.paintText(bold, "  # "+what), "\n")
 	for _, r := range remarks {
 		p.print("  # ", r, "\n")
 	}
@@ -68,7 +68,7 @@ func schemaBlock(c *plan.Change) *providers.Block {
 }
 
 func whatChanges(c *plan.Change) pair {
-	known := declared(schemaBlock(c))
+	known := sensitivePlaces(schemaBlock(c))
 	return pair{
 		before: c.Before, after: c.After,
 		beforeSecret: secret{placesOf(c.BeforeSensitive), known},
@@ -102,7 +102,7 @@ func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 	var out []string
 	if c.Action == plan.Forget {
 		out = append(out, "(destroy = false is set in the configuration)")
-	} else if why := because(c, bare); why != "" {
+	} else if why := changeReason(c, bare); why != "" {
 		out = append(out, "("+printable(why)+")")
 	}
 	if c.Importing != "" && c.Action != plan.NoOp {
@@ -128,7 +128,7 @@ func (p *Printer) note(n providers.Note) string {
 	case providers.NoteFact:
 		tint = plain
 	}
-	text := p.in(tint, string(n.Kind)+":") + " "
+	text := p.paintText(tint, string(n.Kind)+":") + " "
 	if len(n.Path) > 0 {
 		text += printable(pathText(n.Path)) + ": "
 	}
@@ -175,11 +175,11 @@ func (d *differ) outputChange(c int, o *plan.OutputChange, width int) {
 	case plan.Create:
 		d.begin(c, add)
 		d.label(o.Name, width)
-		d.whole(c, add, pr.after, pr.afterSecret)
+		d.writeWhole(c, add, pr.after, pr.afterSecret)
 	case plan.Delete:
 		d.begin(c, remove)
 		d.label(o.Name, width)
-		d.whole(c, remove, pr.before, pr.beforeSecret)
+		d.writeWhole(c, remove, pr.before, pr.beforeSecret)
 		d.WriteString(dress(d.color, dim, " -> null"))
 	default:
 		if pr.before == cty.NilVal || pr.after == cty.NilVal {

@@ -12,7 +12,7 @@ func (p *Printer) deferredSection(pl *plan.Plan) {
 	if len(pl.Deferred) == 0 {
 		return
 	}
-	p.print(p.in(bold+cyan, "Left for a later round"), p.in(bold, ", planned once the above is applied:"), "\n\n")
+	p.print(p.paintText(bold+cyan, "Left for a later round"), p.paintText(bold, ", planned once the above is applied:"), "\n\n")
 	for _, d := range pl.Deferred {
 		p.deferral(d)
 	}
@@ -97,6 +97,6 @@ func nameList(all []string, dress naming) string {
 
 // undecidable explains a plan that changes nothing and defers something.
 func (p *Printer) undecidable(pl *plan.Plan) {
-	p.print("\n", p.in(bold+yellow, "No changes that can be made now."), p.in(bold, " "+counted(len(pl.Deferred), "change")+" cannot be decided yet."), "\n\n")
+	p.print("\n", p.paintText(bold+yellow, "No changes that can be made now."), p.paintText(bold, " "+counted(len(pl.Deferred), "change")+" cannot be decided yet."), "\n\n")
 	p.deferredSection(pl)
 }

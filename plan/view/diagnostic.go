@@ -90,7 +90,7 @@ func (p *Printer) diagnostic(m mergedDiagnostic, src Sources) {
 	if p.Box {
 		width -= 2
 	}
-	lines := []string{p.in(bold+tint, word) + p.in(bold, printable(m.Summary))}
+	lines := []string{p.paintText(bold+tint, word) + p.paintText(bold, printable(m.Summary))}
 	if m.Subject != nil {
 		lines = append(lines, "")
 		if object := aboutObject(m.Diagnostic); object != "" {
@@ -131,20 +131,20 @@ func (p *Printer) frame(tint paint, lines []string) {
 		p.print(b.String())
 		return
 	}
-	b.WriteString(p.in(tint, "╷") + "\n")
+	b.WriteString(p.paintText(tint, "╷") + "\n")
 	for _, l := range lines {
-		b.WriteString(p.in(tint, "│"))
+		b.WriteString(p.paintText(tint, "│"))
 		if l != "" {
 			b.WriteString(" " + l)
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString(p.in(tint, "╵") + "\n")
+	b.WriteString(p.paintText(tint, "╵") + "\n")
 	p.print(b.String())
 }
 
 func (p *Printer) warningList(merged []mergedDiagnostic) {
-	lines := []string{p.in(bold+yellow, "Warnings:"), ""}
+	lines := []string{p.paintText(bold+yellow, "Warnings:"), ""}
 	for _, m := range merged {
 		line := "- " + printable(m.Summary)
 		if m.Subject != nil {

@@ -104,14 +104,14 @@ func (p pair) index(i, j int, before, after cty.Value) pair {
 }
 
 // secret reports whether the value as a whole is hidden.
-func (p pair) secret() bool { return p.beforeSecret.is() || p.afterSecret.is() }
+func (p pair) secret() bool { return p.beforeSecret.atSecret() || p.afterSecret.atSecret() }
 
 // equal reports whether nothing changes, visibility included.
 func (p pair) equal() bool {
 	if p.before == cty.NilVal || p.after == cty.NilVal {
 		return p.before == p.after
 	}
-	return p.before.RawEquals(p.after) && p.beforeSecret.is() == p.afterSecret.is()
+	return p.before.RawEquals(p.after) && p.beforeSecret.atSecret() == p.afterSecret.atSecret()
 }
 
 // symbol returns the symbol of a value for which null means absent.
@@ -139,7 +139,7 @@ func (d *differ) change(c int, p pair) {
 		d.outgoing(c, p)
 		d.WriteString(dress(d.color, yellow, " -> ") + knownAfterApply)
 	case p.before.IsNull() || p.after.IsNull():
-		d.instead(c, p)
+		d.writeReplaced(c, p)
 	default:
 		d.changeKnown(c, p)
 		return // has shown which places force a replacement
@@ -147,16 +147,16 @@ func (d *differ) change(c int, p pair) {
 	d.forced(p)
 }
 
-// mostOutgoing bounds the lines of a value that another one takes the place of,
+// maxOutgoing bounds the lines of a value that another one takes the place of,
 // which is not known yet: what a whole machine was hides what is to change.
-const mostOutgoing = 60
+const maxOutgoing = 60
 
 // outgoing writes a value whose successor is not known, without its parts where
 // they are many.
 func (d *differ) outgoing(c int, p pair) {
 	v := p.before
-	if absent(v) || !v.IsKnown() || p.beforeSecret.is() || !v.CanIterateElements() || linesOf(v) <= mostOutgoing {
-		d.whole(c, remove, v, p.beforeSecret)
+	if absent(v) || !v.IsKnown() || p.beforeSecret.atSecret() || !v.CanIterateElements() || linesOf(v) <= maxOutgoing {
+		d.writeWhole(c, remove, v, p.beforeSecret)
 		return
 	}
 	open, shut, thing := "[", "]", "element"
@@ -186,7 +186,7 @@ func linesOf(v cty.Value) int {
 
 // forced ends a line with what its change costs.
 func (d *differ) forced(p pair) {
-	if p.forces.is() {
+	if p.forces.contains() {
 		d.WriteString(dress(d.color, red, " # forces replacement"))
 	}
 }
@@ -198,11 +198,11 @@ func (d *differ) open(bracket string, p pair) {
 	d.WriteByte('\n')
 }
 
-// instead writes the old value and then the new one.
-func (d *differ) instead(c int, p pair) {
-	d.whole(c, remove, p.before, p.beforeSecret)
+// writeReplaced writes the old value and then the new one.
+func (d *differ) writeReplaced(c int, p pair) {
+	d.writeWhole(c, remove, p.before, p.beforeSecret)
 	d.WriteString(dress(d.color, yellow, " -> "))
-	d.whole(c, add, p.after, p.afterSecret)
+	d.writeWhole(c, add, p.after, p.afterSecret)
 }
 
 func (d *differ) changeKnown(c int, p pair) {
@@ -217,7 +217,7 @@ func (d *differ) changeKnown(c int, p pair) {
 	case sequential(before) && sequential(after):
 		d.changeSequence(c, p)
 	default:
-		d.instead(c, p)
+		d.writeReplaced(c, p)
 		d.forced(p)
 	}
 }

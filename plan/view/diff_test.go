@@ -56,7 +56,7 @@ func TestNothingSecret(t *testing.T) {
 		"null":             {cty.NullVal(cty.String), secret{}, lines + "        }\n    }"},
 	} {
 		var d differ
-		d.whole(4, add, files(tt.secret), tt.hide)
+		d.writeWhole(4, add, files(tt.secret), tt.hide)
 		if got := d.String(); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, tt.want)
 		}

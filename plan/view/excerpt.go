@@ -43,7 +43,7 @@ func (p *Printer) excerpt(d *hcl.Diagnostic, src Sources) []string {
 	}
 	last = min(last, first+excerptLines-1)
 	lines := []string{where + inBlock(text, rng.Start.Line) + ":"}
-	for n, line := range numbered(text, first, last) {
+	for n, line := range numberLines(text, first, last) {
 		lines = append(lines, p.sourceLine(first+n, line, rng))
 	}
 	return append(lines, p.values(d)...)
@@ -60,8 +60,8 @@ func window(text []byte, rng hcl.Range) []byte {
 	return text[start:end]
 }
 
-// numbered returns lines first to last (from 1) of text.
-func numbered(text []byte, first, last int) []string {
+// numberLines returns lines first to last (from 1) of text.
+func numberLines(text []byte, first, last int) []string {
 	var lines []string
 	for n := 1; n <= last; n++ {
 		line, rest, more := bytes.Cut(text, []byte{'\n'})
@@ -85,12 +85,12 @@ func (p *Printer) sourceLine(n int, line string, rng hcl.Range) string {
 		if r := []rune(before); len(r) > excerptCut/4 {
 			before = "…" + string(r[len(r)-excerptCut/4:])
 		}
-		fault = cut(fault, excerptCut/2)
-		after = cut(after, excerptCut/4)
+		fault = truncate(fault, excerptCut/2)
+		after = truncate(after, excerptCut/4)
 	}
 	number := decimal(n)
 	pad := strings.Repeat(" ", max(0, 4-len(number)))
-	return pad + number + ": " + printable(before) + p.in(underline, printable(fault)) + printable(strings.TrimRight(after, "\r"))
+	return pad + number + ": " + printable(before) + p.paintText(underline, printable(fault)) + printable(strings.TrimRight(after, "\r"))
 }
 
 // span is the part of line n that the range covers, in bytes. HCL counts
@@ -129,7 +129,7 @@ var header = pattern.New(`^([a-z_]+)((?:\s+"[^"\n]{1,200}")*)\s*\{`)
 // diagnostic: broken and enormous ones.
 func inBlock(text []byte, line int) string {
 	const reach = 2000 // lines
-	lines := numbered(text, max(1, line-reach), line)
+	lines := numberLines(text, max(1, line-reach), line)
 	for i := len(lines) - 1; i >= 0; i-- {
 		l := lines[i]
 		if i < len(lines)-1 && strings.HasPrefix(l, "}") {

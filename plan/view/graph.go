@@ -10,12 +10,12 @@ import (
 
 // Graph is a drawing of what needs what.
 type Graph struct {
-	nodes []*drawn
+	nodes []*drawnNode
 	byID  map[string]int
 	edges [][2]int
 }
 
-type drawn struct {
+type drawnNode struct {
 	id, label, group string
 	shape            string // of DOT; "" for a box
 }
@@ -28,7 +28,7 @@ func (g *Graph) Node(id, label, group, shape string) {
 	}
 	if _, ok := g.byID[id]; !ok {
 		g.byID[id] = len(g.nodes)
-		g.nodes = append(g.nodes, &drawn{id: id, label: label, group: group, shape: shape})
+		g.nodes = append(g.nodes, &drawnNode{id: id, label: label, group: group, shape: shape})
 	}
 }
 
@@ -54,7 +54,7 @@ func (g *Graph) sorted() {
 		}
 		return strings.Compare(x.id, y.id)
 	})
-	place, nodes := make([]int, len(order)), make([]*drawn, len(order))
+	place, nodes := make([]int, len(order)), make([]*drawnNode, len(order))
 	for i, old := range order {
 		place[old], nodes[i] = i, g.nodes[old]
 	}

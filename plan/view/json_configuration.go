@@ -133,7 +133,7 @@ func (w *configWriter) resource(f *frame, r *modules.Resource) jsonConfigResourc
 	out := jsonConfigResource{
 		Address: addr.String(), Mode: modeName(r.Mode), Type: r.Type, Name: r.Name,
 		ProviderConfigKey: w.configKey(f, r.Provider), DependsOn: traversalNames(r.DependsOn),
-		CountExpression: given(expressionJSON(r.Count)), ForEachExpression: given(expressionJSON(r.ForEach)),
+		CountExpression: expressionOrNil(expressionJSON(r.Count)), ForEachExpression: expressionOrNil(expressionJSON(r.ForEach)),
 	}
 	if all := w.Schema(source); all != nil {
 		types := all.Resources
@@ -148,9 +148,9 @@ func (w *configWriter) resource(f *frame, r *modules.Resource) jsonConfigResourc
 	return out
 }
 
-// given is an expression, or nothing where none is written or the format has
+// expressionOrNil is an expression, or nothing where none is written or the format has
 // nothing to say of it.
-func given(expression map[string]any) any {
+func expressionOrNil(expression map[string]any) any {
 	if len(expression) == 0 {
 		return nil
 	}
@@ -160,7 +160,7 @@ func given(expression map[string]any) any {
 func (w *configWriter) call(f *frame, c *modules.Call) jsonModuleCall {
 	out := jsonModuleCall{
 		Source: c.Source, DependsOn: traversalNames(c.DependsOn),
-		CountExpression: given(expressionJSON(c.Count)), ForEachExpression: given(expressionJSON(c.ForEach)),
+		CountExpression: expressionOrNil(expressionJSON(c.Count)), ForEachExpression: expressionOrNil(expressionJSON(c.ForEach)),
 	}
 	for name, attr := range c.Args {
 		if out.Expressions == nil {

@@ -78,12 +78,12 @@ func diagnosticJSON(d *hcl.Diagnostic, src Sources) jsonDiagnostic {
 }
 
 func snippet(text []byte, r hcl.Range) *jsonSnippet {
-	lines := numbered(text, r.Start.Line, min(r.End.Line, r.Start.Line+excerptLines))
+	lines := numberLines(text, r.Start.Line, min(r.End.Line, r.Start.Line+excerptLines))
 	if len(lines) == 0 {
 		return nil
 	}
 	for i := range lines {
-		lines[i] = cut(strings.ToValidUTF8(lines[i], "\uFFFD"), 4*excerptCut)
+		lines[i] = truncate(strings.ToValidUTF8(lines[i], "\uFFFD"), 4*excerptCut)
 	}
 	code := strings.Join(lines, "\n")
 	start := min(max(0, offset(lines[0], r.Start.Column)), len(code))

@@ -117,7 +117,7 @@ func (w *planWriter) planned() {
 	for _, c := range toChange(w.plan) {
 		if !absent(c.After) && c.Deposed == "" {
 			tree.add(c.Addr.Module, func() jsonResource {
-				return resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.After, secret{placesOf(c.AfterSensitive), declared(schemaBlock(c))})
+				return resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.After, secret{placesOf(c.AfterSensitive), sensitivePlaces(schemaBlock(c))})
 			})
 		}
 	}
@@ -142,7 +142,8 @@ func (w *planWriter) prior() {
 			continue
 		}
 		tree.add(c.Addr.Module, func() jsonResource {
-			r := resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.Before, secret{placesOf(c.BeforeSensitive), declared(schemaBlock(c))})
+			r := resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.Before, secret{placesOf(c.BeforeSensitive),
+				sensitivePlaces(schemaBlock(c))})
 			r.DeposedKey, r.DependsOn, r.Tainted = c.Deposed, c.PriorDependencies, c.Reason == plan.ReplaceTainted
 			return r
 		})

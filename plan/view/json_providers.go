@@ -92,7 +92,8 @@ func (w *configWriter) pass(child *frame) {
 	for key, given := range child.call.Providers {
 		name, alias, _ := strings.Cut(key, ".")
 		j := jsonProviderConfig{Name: name, FullName: w.Source(child.module, name), Alias: alias, ModuleAddress: child.path}
-		w.listed[child.key(modules.ProviderRef{Name: name, Alias: alias})] = listedProvider{j, w.above(child.parent.key(given), j.FullName)}
+		w.listed[child.key(modules.ProviderRef{Name: name, Alias: alias})] = listedProvider{j,
+			w.followKey(child.parent.key(given), j.FullName)}
 	}
 }
 
@@ -101,14 +102,14 @@ func (w *configWriter) pass(child *frame) {
 func (w *configWriter) enter(f *frame, ref modules.ProviderRef, j jsonProviderConfig) {
 	l := listedProvider{jsonProviderConfig: j}
 	if f.parent != nil && ref.Alias == "" {
-		l.above = w.above(f.parent.key(ref), j.FullName)
+		l.above = w.followKey(f.parent.key(ref), j.FullName)
 	}
 	w.listed[f.key(ref)] = l
 }
 
-// above follows a key up to the configuration that it refers to; it is empty
+// followKey follows a key up to the configuration that it refers to; it is empty
 // where nothing of that provider is listed.
-func (w *configWriter) above(key, source string) string {
+func (w *configWriter) followKey(key, source string) string {
 	l, listed := w.listed[key]
 	switch {
 	case !listed || l.FullName != source:

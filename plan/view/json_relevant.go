@@ -21,13 +21,13 @@ type jsonRelevant struct {
 // resources that it rests on, by way of locals, variables and outputs.
 type relevance struct {
 	Configuration
-	pending []written
+	pending []moduleExpressions
 	seen    map[string]bool
 	found   map[string]jsonRelevant
 }
 
-// written is expressions and the module instance that they are written in.
-type written struct {
+// moduleExpressions is expressions and the module instance that they are written in.
+type moduleExpressions struct {
 	in    *frame // its path has the keys of instances
 	exprs []hcl.Expression
 }
@@ -42,7 +42,7 @@ func relevantJSON(pl *plan.Plan, c Configuration) []jsonRelevant {
 		if change.Action == plan.NoOp || !r.first(string(change.Addr.Module), change.Addr.Resource.String()) {
 			continue
 		}
-		f := r.at(change.Addr.Module)
+		f := r.frameOf(change.Addr.Module)
 		if f == nil {
 			continue
 		}
@@ -123,11 +123,11 @@ func (r *relevance) first(path, name string) bool {
 }
 
 func (r *relevance) follow(f *frame, exprs ...hcl.Expression) {
-	r.pending = append(r.pending, written{f, exprs})
+	r.pending = append(r.pending, moduleExpressions{f, exprs})
 }
 
-// at finds a module instance; nil where the configuration has none.
-func (r *relevance) at(m address.Module) *frame {
+// frameOf finds a module instance; nil where the configuration has none.
+func (r *relevance) frameOf(m address.Module) *frame {
 	f := &frame{module: r.Root}
 	for _, step := range m.Steps() {
 		if f = f.child(step.Name, step.Key); f == nil {

@@ -81,7 +81,7 @@ func (t *moduleTree) addObjects(s *state.State, a address.Instance, schemas Sche
 			v, known := objectValue(o, schema)
 			hide := secret{named: placesOf(o.Sensitive)}
 			if known {
-				hide.declared = declared(schema.Block)
+				hide.declared = sensitivePlaces(schema.Block)
 			}
 			r := resourceJSON(a, o.Provider, o.SchemaVersion, v, hide)
 			r.DependsOn, r.Tainted, r.DeposedKey = o.Dependencies, o.Tainted, deposed

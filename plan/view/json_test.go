@@ -40,7 +40,7 @@ func sampleState(t *testing.T) *state.State {
 	m := state.Meta{Provider: dataProvider, Sensitive: []cty.Path{cty.GetAttrPath("input").GetAttr("key")}}
 	tainted := m
 	tainted.Tainted, tainted.Dependencies = true, []string{"terraform_data.a"}
-	return state.New("lineage").With([]state.Change{
+	return state.New("lineage").WithChanges([]state.Change{
 		{Address: instance(t, "terraform_data.a"), Object: object(m)},
 		{Address: instance(t, "terraform_data.a"), Deposed: "aabb", Object: object(m)},
 		{Address: instance(t, `module.m[0].module.n["k"].terraform_data.b[1]`), Object: object(tainted)},

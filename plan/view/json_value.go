@@ -102,7 +102,7 @@ func nothingIn(ty cty.Type) any {
 	return false
 }
 
-func isSecret(_ cty.Value, hide secret) bool { return hide.is() }
+func isSecret(_ cty.Value, hide secret) bool { return hide.atSecret() }
 func isUnknown(v cty.Value, _ secret) bool   { return !v.IsKnown() }
 
 // jsonPath is a path as an array of names and numbers.

@@ -19,12 +19,12 @@ func newJSONWriter(out io.Writer) *jsonWriter {
 }
 
 // object writes an object whose members body writes.
-func (w *jsonWriter) object(body func()) { w.within('{', '}', body) }
+func (w *jsonWriter) object(body func()) { w.enclose('{', '}', body) }
 
 // array writes an array whose elements body writes.
-func (w *jsonWriter) array(body func()) { w.within('[', ']', body) }
+func (w *jsonWriter) array(body func()) { w.enclose('[', ']', body) }
 
-func (w *jsonWriter) within(open, end byte, body func()) {
+func (w *jsonWriter) enclose(open, end byte, body func()) {
 	w.separate()
 	w.byte(open)
 	w.comma = false

@@ -90,12 +90,12 @@ func (d *differ) element(c int, name string, width int, p pair, inMap bool) {
 	case p.before == cty.NilVal:
 		d.begin(c, add)
 		d.label(name, width)
-		d.whole(c, add, p.after, p.afterSecret)
+		d.writeWhole(c, add, p.after, p.afterSecret)
 		d.forced(p)
 	case p.after == cty.NilVal:
 		d.begin(c, remove)
 		d.label(name, width)
-		d.whole(c, remove, p.before, p.beforeSecret)
+		d.writeWhole(c, remove, p.before, p.beforeSecret)
 		if inMap {
 			d.WriteString(dress(d.color, dim, " -> null"))
 		}

@@ -88,7 +88,7 @@ func (by *classes) title(pl *plan.Plan) string {
 		if n := len(pl.Deferred); n > 0 {
 			return "No changes that can be made now, " + counted(n, "change") + " left for a later round"
 		}
-		head, _ := nothing(pl)
+		head, _ := noChangesText(pl)
 		return "No changes. " + head
 	}
 	word := "Plan: "

@@ -14,7 +14,7 @@ func (m *sheet) consequences(by *classes) {
 			return "- " + code(subject(changes[i])) + row(changes[i]) + "\n"
 		})
 	}
-	list("Destroyed", 5000, by.byAction[plan.Delete], func(c *plan.Change) string { return reason(because(c, code)) })
+	list("Destroyed", 5000, by.byAction[plan.Delete], func(c *plan.Change) string { return reason(changeReason(c, code)) })
 	list("Replaced", 5000, by.replaced, func(c *plan.Change) string {
 		text := reason(replacedBecause(c))
 		if c.Action == plan.CreateThenDelete {
@@ -49,7 +49,7 @@ func replacedBecause(c *plan.Change) string {
 	case plan.ReplaceByTriggers:
 		return "because of changes in its `replace_triggered_by`"
 	}
-	return because(c, code)
+	return changeReason(c, code)
 }
 
 // notes lists what providers say that a change interrupts and costs, and what
@@ -77,7 +77,7 @@ func (m *sheet) notes(pl *plan.Plan, by *classes) {
 
 // Shares of the room for folds; outputs come last and have theirs kept.
 const (
-	mostFold     = 10000
+	maxFold      = 10000
 	driftShare   = 9000
 	outputsShare = 6000
 )
@@ -116,7 +116,7 @@ func changeFold(c *plan.Change, notes []providers.Note) string {
 	for _, r := range p.reasons(c, notes) {
 		text += "# " + r + "\n"
 	}
-	return fold(htmlCode(subject(c))+" "+p.fate(c), fence("diff", cutLines(text+marginText(c, sign, s), mostFold)))
+	return fold(htmlCode(subject(c))+" "+p.fate(c), fence("diff", cutLines(text+marginText(c, sign, s), maxFold)))
 }
 
 func driftFold(c *plan.Change) string {
@@ -151,7 +151,7 @@ func (m *sheet) outputs(pl *plan.Plan) {
 	}
 	d := &differ{margin: true}
 	for _, o := range changed {
-		if d.Len() > 2*mostFold {
+		if d.Len() > 2*maxFold {
 			break // it is cut anyway
 		}
 		d.outputChange(2, o, min(width, 40))

@@ -21,7 +21,7 @@ func StateMarkdown(out io.Writer, s *state.State, schemas Schemas) error {
 		if n := len(s.Deposed(a)); n > 0 {
 			remark += ", with " + counted(n, "deposed object")
 		}
-		return fold(htmlCode(a.String())+remark, fence("hcl", cutLines(textOf(func(p *Printer) { p.Instance(s, a, schemas) }), mostFold)))
+		return fold(htmlCode(a.String())+remark, fence("hcl", cutLines(textOf(func(p *Printer) { p.Instance(s, a, schemas) }), maxFold)))
 	})
 	if len(s.Outputs()) > 0 {
 		text := textOf(func(p *Printer) { p.Outputs(s.Outputs()) })

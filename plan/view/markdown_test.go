@@ -114,7 +114,7 @@ func TestMarkdownHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := address.Resource{Type: "terraform_data", Name: "a"}.Instance(address.StringKey(evil))
-	st := state.New("l").With([]state.Change{{Address: at, Object: obj}}, map[string]state.Output{"o": {Value: str(evil)}})
+	st := state.New("l").WithChanges([]state.Change{{Address: at, Object: obj}}, map[string]state.Output{"o": {Value: str(evil)}})
 	var b bytes.Buffer
 	if err := StateMarkdown(&b, st, schemas); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ const longestTicks = 16
 
 // code is text as a code span.
 func code(text string) string {
-	text = tamed(cut(strings.ReplaceAll(printable(text), "\t", " "), longestName))
+	text = shortenBackticks(truncate(strings.ReplaceAll(printable(text), "\t", " "), longestName))
 	if strings.TrimSpace(text) == "" {
 		return "` `"
 	}
@@ -32,12 +32,12 @@ func code(text string) string {
 
 // htmlCode is text as code inside HTML.
 func htmlCode(text string) string {
-	return "<code>" + html.EscapeString(cut(printable(text), longestName)) + "</code>"
+	return "<code>" + html.EscapeString(truncate(printable(text), longestName)) + "</code>"
 }
 
 // fence is text as a block of code in a language.
 func fence(language, text string) string {
-	text = tamed(text)
+	text = shortenBackticks(text)
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
@@ -64,8 +64,8 @@ func longestRun(text string) int {
 	return most
 }
 
-// tamed shortens runs of backticks that nobody has written for people.
-func tamed(text string) string {
+// shortenBackticks shortens runs of backticks that nobody has written for people.
+func shortenBackticks(text string) string {
 	if longestRun(text) <= longestTicks {
 		return text
 	}
@@ -94,7 +94,7 @@ func cutLines(text string, n int) string {
 	var b strings.Builder
 	for left := text; left != ""; {
 		line, rest, _ := strings.Cut(left, "\n")
-		line = cut(line, longestLine)
+		line = truncate(line, longestLine)
 		if b.Len()+len(line) >= n {
 			b.WriteString("# … " + counted(1+strings.Count(rest, "\n"), "more line") + "\n")
 			break

@@ -17,15 +17,15 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 	}
 	by := groupOutcomes(r)
 	if len(by.failed)+len(by.interrupted)+by.skipped == 0 && interrupted {
-		p.print("\n", p.in(bold+yellow, word+" interrupted! "+resources(r, mode)), "\n\n")
+		p.print("\n", p.paintText(bold+yellow, word+" interrupted! "+resources(r, mode)), "\n\n")
 		p.paragraph("Finished work is recorded, and runs that were still going continue by themselves. Run \"" + command + "\" again: it waits for them, and does what is left.")
 		return
 	}
 	if r.Complete() {
-		p.print("\n", p.in(bold+green, word+" complete! "+resources(r, mode)), "\n")
+		p.print("\n", p.paintText(bold+green, word+" complete! "+resources(r, mode)), "\n")
 		return
 	}
-	p.print("\n", p.in(bold+red, word+" incomplete! "+resources(r, mode)), "\n\n")
+	p.print("\n", p.paintText(bold+red, word+" incomplete! "+resources(r, mode)), "\n\n")
 	p.table("Done", green, by.done, doneRow)
 	p.table("Failed", red, by.failed, failedRow)
 	p.skipped(by)
@@ -37,17 +37,18 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 // that another one follows. Where none does, something is left undone.
 func (p *Printer) Round(n int, r *run.Report, more bool) {
 	if more {
-		p.print("\n", p.in(bold+green, "Round "+decimal(n)+" complete! "+resources(r, plan.Normal)), "\n\n")
+		p.print("\n", p.paintText(bold+green, "Round "+decimal(n)+" complete! "+resources(r, plan.Normal)), "\n\n")
 		p.paragraph("Planning round " + decimal(n+1) + ", which decides what this one has made known.")
 		return
 	}
-	p.print("\n", p.in(bold+yellow, "Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal)), "\n\n")
+	p.print("\n", p.paintText(bold+yellow, "Apply ended after round "+decimal(n)+", with something left. "+resources(r,
+		plan.Normal)), "\n\n")
 	p.paragraph("Completed changes are recorded. Run \"stoke apply\" again to continue.")
 }
 
-// Left tells of a saved plan that is applied what it has left for later.
-func (p *Printer) Left(pl *plan.Plan) {
-	p.print("\n", p.in(bold+yellow, counted(len(pl.Deferred), "change")+" left for a later round:"), "\n")
+// ReportDeferrals tells of a saved plan that is applied what it has left for later.
+func (p *Printer) ReportDeferrals(pl *plan.Plan) {
+	p.print("\n", p.paintText(bold+yellow, counted(len(pl.Deferred), "change")+" left for a later round:"), "\n")
 	for i, d := range pl.Deferred {
 		if i == tableRows {
 			p.print("  … and ", decimal(len(pl.Deferred)-i), " more\n")
@@ -103,7 +104,7 @@ func (p *Printer) table(title string, tint paint, rows []run.Outcome, text func(
 	if len(rows) == 0 {
 		return
 	}
-	p.print(p.in(bold+tint, title+" ("+decimal(len(rows))+")"), "\n")
+	p.print(p.paintText(bold+tint, title+" ("+decimal(len(rows))+")"), "\n")
 	p.rows("  ", rows, tableRows, text)
 	p.print("\n")
 }
@@ -122,7 +123,7 @@ func (p *Printer) skipped(by outcomes) {
 	if by.skipped == 0 {
 		return
 	}
-	p.print(p.in(bold+yellow, "Not started ("+decimal(by.skipped)+")"), "\n")
+	p.print(p.paintText(bold+yellow, "Not started ("+decimal(by.skipped)+")"), "\n")
 	left := tableRows
 	for i, because := range by.because {
 		rows := by.waiting[because]

@@ -70,7 +70,7 @@ func (s *places) makeIndex(i int) *places {
 	return s.at[i]
 }
 
-func (s *places) is() bool { return s != nil && s.here }
+func (s *places) contains() bool { return s != nil && s.here }
 
 // name is the set below an attribute or string key.
 func (s *places) name(n string) *places {
@@ -94,8 +94,8 @@ func (s *places) index(i int) *places {
 	return s.any
 }
 
-// below reports whether any place strictly inside is in the set.
-func (s *places) below() bool {
+// containsBelow reports whether any place strictly inside is in the set.
+func (s *places) containsBelow() bool {
 	return s != nil && (len(s.named) > 0 || len(s.at) > 0 || s.any != nil)
 }
 
@@ -104,24 +104,24 @@ func (s *places) below() bool {
 // hidden when either of them says so.
 type secret struct{ named, declared *places }
 
-func (s secret) is() bool             { return s.named.is() || s.declared.is() }
-func (s secret) below() bool          { return s.named.below() || s.declared.below() }
+func (s secret) atSecret() bool       { return s.named.contains() || s.declared.contains() }
+func (s secret) aboveSecret() bool    { return s.named.containsBelow() || s.declared.containsBelow() }
 func (s secret) name(n string) secret { return secret{s.named.name(n), s.declared.name(n)} }
 func (s secret) index(i int) secret   { return secret{s.named.index(i), s.declared.index(i)} }
 
-// declared collects the sensitive attributes of a schema; nil when none is.
-func declared(b *providers.Block) *places {
+// sensitivePlaces collects the sensitive attributes of a schema; nil when none is.
+func sensitivePlaces(b *providers.Block) *places {
 	if b == nil {
 		return nil
 	}
 	s := &places{}
 	declareAttributes(s, b.Attributes)
 	for name, nested := range b.Blocks {
-		if inner := declared(nested.Block); inner != nil {
+		if inner := sensitivePlaces(nested.Block); inner != nil {
 			s.graft(name, nested.Nesting, inner)
 		}
 	}
-	if !s.below() {
+	if !s.containsBelow() {
 		return nil
 	}
 	return s
@@ -136,7 +136,7 @@ func declareAttributes(s *places, attrs map[string]*providers.Attribute) {
 		if a.Nested != nil {
 			inner := &places{}
 			declareAttributes(inner, a.Nested.Attributes)
-			if inner.below() {
+			if inner.containsBelow() {
 				s.graft(name, a.Nested.Nesting, inner)
 			}
 		}

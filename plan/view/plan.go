@@ -14,7 +14,7 @@ import (
 func (p *Printer) Plan(pl *plan.Plan) {
 	p, flush := p.buffered()
 	defer flush()
-	defer p.unread(pl)
+	defer p.printUnread(pl)
 	p.driftSection(pl)
 	switch {
 	case pl.Changed():
@@ -23,7 +23,7 @@ func (p *Printer) Plan(pl *plan.Plan) {
 		return
 	default:
 		if pl.Mode != plan.RefreshOnly || len(pl.Moves) == 0 {
-			p.nothing(pl)
+			p.printNoChanges(pl)
 		}
 		return
 	}
@@ -38,7 +38,7 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	}
 	outputs := p.outputsSection(pl, !some)
 	if pl.Mode == plan.RefreshOnly && !outputs && !some && len(pl.Drift)+len(pl.Moves)+len(pl.Deferred) == 0 {
-		p.nothing(pl) // results of data sources may be stored again: not shown
+		p.printNoChanges(pl) // results of data sources may be stored again: not shown
 		return
 	}
 	if outputs || some || len(pl.Deferred) > 0 || pl.Mode == plan.RefreshOnly {
@@ -49,9 +49,9 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	p.paragraph("Applying this plan gives objects in the state the addresses that the configuration has for them now, and touches nothing else.")
 }
 
-// unread prints the number of objects that the plan takes from the state
+// printUnread prints the number of objects that the plan takes from the state
 // without reading them.
-func (p *Printer) unread(pl *plan.Plan) {
+func (p *Printer) printUnread(pl *plan.Plan) {
 	if pl.Unread > 0 {
 		p.print("\n")
 		p.paragraph("Not read: " + counted(pl.Unread, "object") + " that no change touches (-refresh=changed). They are taken as the state has them.")
@@ -63,9 +63,9 @@ func (p *Printer) Rule() {
 	p.print("\n", strings.Repeat("─", p.columns()-1), "\n\n")
 }
 
-// Saved tells what to do with a plan that was made: name is the file that it
+// PrintNextStep tells what to do with a plan that was made: name is the file that it
 // was written to, or "".
-func (p *Printer) Saved(name string) {
+func (p *Printer) PrintNextStep(name string) {
 	p.Rule()
 	if name == "" {
 		p.paragraph("Note: this plan was not saved (-out=FILE), so \"stoke apply\" makes a new one, which may differ if something changes in the meantime.")
@@ -143,7 +143,8 @@ func (p *Printer) otherNotes(pl *plan.Plan) {
 
 func (p *Printer) summary(pl *plan.Plan) {
 	a, c, d := pl.Count()
-	p.print(p.in(bold, "Plan:"), " ", importCount(pl), decimal(a), " to add, ", decimal(c), " to change, ", decimal(d), " to destroy.\n")
+	p.print(p.paintText(bold, "Plan:"), " ", importCount(pl), decimal(a), " to add, ", decimal(c), " to change, ", decimal(d),
+		" to destroy.\n")
 	if n := len(pl.Deferred); n > 0 {
 		p.print("Left for a later round: ", counted(n, "change"), ".\n")
 	}
@@ -158,7 +159,7 @@ func (p *Printer) summary(pl *plan.Plan) {
 		}
 	}
 	if disruptions > 0 {
-		p.print(p.in(yellow, counted(disruptions, "disruption")), " of running work, as noted above.\n")
+		p.print(p.paintText(yellow, counted(disruptions, "disruption")), " of running work, as noted above.\n")
 	}
 	if costs > 0 {
 		p.print("Cost of the noted changes: ", amount(cost), ".\n")
@@ -195,7 +196,7 @@ func (p *Printer) driftSection(pl *plan.Plan) {
 	if len(pl.Drift) == 0 {
 		return
 	}
-	p.print("\n", p.in(bold+cyan, "Note:"), p.in(bold, " Objects have changed outside of Stoke"), "\n\n")
+	p.print("\n", p.paintText(bold+cyan, "Note:"), p.paintText(bold, " Objects have changed outside of Stoke"), "\n\n")
 	p.paragraph("These are not as the last \"stoke apply\" left them:")
 	p.print("\n")
 	for _, c := range pl.Drift {
@@ -211,10 +212,10 @@ func (p *Printer) driftSection(pl *plan.Plan) {
 	}
 }
 
-// nothing prints that there is nothing to do.
-func (p *Printer) nothing(pl *plan.Plan) {
-	head, rest := nothing(pl)
-	p.print("\n", p.in(bold+green, "No changes."), p.in(bold, " "+head), "\n\n")
+// printNoChanges prints that there is nothing to do.
+func (p *Printer) printNoChanges(pl *plan.Plan) {
+	head, rest := noChangesText(pl)
+	p.print("\n", p.paintText(bold+green, "No changes."), p.paintText(bold, " "+head), "\n\n")
 	p.paragraph(rest)
 	if len(pl.Notes) > 0 {
 		p.print("\n")
@@ -222,8 +223,8 @@ func (p *Printer) nothing(pl *plan.Plan) {
 	}
 }
 
-// nothing says that there is nothing to do, in the words of the plan's mode.
-func nothing(pl *plan.Plan) (head, rest string) {
+// noChangesText says that there is nothing to do, in the words of the plan's mode.
+func noChangesText(pl *plan.Plan) (head, rest string) {
 	head, rest = "Your infrastructure matches the configuration.",
 		"Stoke compared what is really there with the configuration and found no difference that would need an action."
 	switch {

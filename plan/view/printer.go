@@ -69,7 +69,7 @@ func dress(on bool, c paint, text string) string {
 	return string(c) + text + reset
 }
 
-func (p *Printer) in(c paint, text string) string { return dress(p.Color, c, text) }
+func (p *Printer) paintText(c paint, text string) string { return dress(p.Color, c, text) }
 
 // printable replaces what a terminal would act upon (escape sequences, other
 // control characters, invalid UTF-8) so that text from files, providers and
@@ -105,8 +105,8 @@ func isDirection(r rune) bool {
 	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069)
 }
 
-// cut shortens text to at most n characters and shows that it did.
-func cut(text string, n int) string {
+// truncate shortens text to at most n characters and shows that it did.
+func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

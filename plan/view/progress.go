@@ -102,17 +102,17 @@ func (g *Progress) Stop() {
 	g.paint()
 }
 
-// Say prints text above the live area.
-func (g *Progress) Say(text string) {
+// PrintAbove prints text above the live area.
+func (g *Progress) PrintAbove(text string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.WriteString(text)
 	g.paint()
 }
 
-// Apart has an empty line keep the view off what was printed before, once
+// SeparateFromAbove has an empty line keep the view off what was printed before, once
 // there is something to show.
-func (g *Progress) Apart() {
+func (g *Progress) SeparateFromAbove() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.apart = true
@@ -129,10 +129,10 @@ func (g *Progress) Listen(e plan.Event) {
 			e.Action = plan.Read
 		}
 		g.start(&task{label: label, goesOn: wordsFor(e.Action).goesOn, start: g.now()})
-		g.say(label, eventText(e))
+		g.printLine(label, eventText(e))
 	case plan.RefreshStart:
 		g.start(&task{label: label, goesOn: "Still refreshing", start: g.now(), quick: true})
-		g.say(label, eventText(e))
+		g.printLine(label, eventText(e))
 	case plan.PlanSlow:
 		g.start(&task{label: label, goesOn: "Still planning", start: g.now().Add(-e.Elapsed)})
 	case plan.ApplyProgress:
@@ -142,11 +142,11 @@ func (g *Progress) Listen(e plan.Event) {
 			e.Action = plan.Read
 		}
 		g.end(label)
-		g.say(label, eventText(e))
+		g.printLine(label, eventText(e))
 	case plan.RefreshDone, plan.PlanDone: // no line: the plan says what came of it
 		g.end(label)
 	default:
-		g.say(label, eventText(e))
+		g.printLine(label, eventText(e))
 	}
 	if g.size == nil && g.now().Sub(g.painted) >= redraw {
 		g.paint()
@@ -164,7 +164,7 @@ func (g *Progress) end(label string) {
 	if t == nil {
 		return
 	}
-	g.speak(t, g.now())
+	g.printNews(t, g.now())
 	delete(g.index, label)
 	for i := range g.running {
 		if g.running[i] == t {
@@ -187,19 +187,19 @@ func (g *Progress) progress(label string, news providers.Progress) {
 	}
 	now := g.now()
 	if now.Sub(t.last) >= lineEvery {
-		g.speak(t, now)
+		g.printNews(t, now)
 	}
 }
 
-// speak writes what is new about an object. On a terminal steps and
+// printNews writes what is new about an object. On a terminal steps and
 // percentages are in the live area already; log lines are worth keeping.
-func (g *Progress) speak(t *task, now time.Time) {
+func (g *Progress) printNews(t *task, now time.Time) {
 	if t.news != "" && g.size == nil {
-		g.say(t.label, t.news+" ["+elapsed(now.Sub(t.start))+" elapsed]")
+		g.printLine(t.label, t.news+" ["+elapsed(now.Sub(t.start))+" elapsed]")
 		t.last = now
 	}
 	if t.line != "" {
-		g.say(t.label, t.line)
+		g.printLine(t.label, t.line)
 		t.last = now
 	}
 	t.news, t.line = "", ""
@@ -213,22 +213,22 @@ func (g *Progress) tick() {
 	for _, t := range g.running {
 		quiet := now.Sub(t.last)
 		if quiet >= lineEvery {
-			g.speak(t, now)
+			g.printNews(t, now)
 		}
 		if g.size == nil && now.Sub(t.last) >= stillEvery {
-			g.say(t.label, t.goesOn+"... ["+elapsed(now.Sub(t.start))+" elapsed]")
+			g.printLine(t.label, t.goesOn+"... ["+elapsed(now.Sub(t.start))+" elapsed]")
 			t.last = now
 		}
 	}
 	g.paint()
 }
 
-func (g *Progress) say(label, text string) {
+func (g *Progress) printLine(label, text string) {
 	if g.apart {
 		g.pending.WriteByte('\n')
 		g.apart = false
 	}
-	g.pending.WriteString(g.p.in(bold, printable(label)+": "+printable(text)))
+	g.pending.WriteString(g.p.paintText(bold, printable(label)+": "+printable(text)))
 	g.pending.WriteByte('\n')
 }
 
@@ -253,7 +253,7 @@ func (g *Progress) paint() {
 	b.WriteString(g.pending.String())
 	g.pending.Reset()
 	for _, row := range area {
-		b.WriteString(g.p.in(dim, row))
+		b.WriteString(g.p.paintText(dim, row))
 		b.WriteByte('\n')
 	}
 	g.drawn = len(area)
@@ -282,7 +282,7 @@ func (g *Progress) area() []string {
 		}
 		since := " [" + elapsed(now.Sub(t.start)) + "]" // which a long step must not push off the screen
 		row := "  " + ending(printable(t.label), columns/2) + ": " + printable(text)
-		out = append(out, cut(row, max(1, columns-1-len(since)))+since)
+		out = append(out, truncate(row, max(1, columns-1-len(since)))+since)
 	}
 	return out
 }
@@ -311,7 +311,7 @@ func idText(id cty.Value) string {
 	}
 	switch id.Type() {
 	case cty.String:
-		return " [id=" + cut(id.AsString(), 100) + "]"
+		return " [id=" + truncate(id.AsString(), 100) + "]"
 	case cty.Number:
 		return " [id=" + number(id) + "]"
 	}

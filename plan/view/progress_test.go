@@ -42,7 +42,7 @@ func play(t *testing.T, g *Progress, c *clock) {
 	on(plan.Event{Kind: plan.ApplyProgress, Addr: a, Progress: providers.Progress{Line: "loss 0.31\r\x1b[A", Percent: -1}})
 	c.pass(time.Second)
 	g.tick()
-	g.Say("Interrupt received.\n")
+	g.PrintAbove("Interrupt received.\n")
 	c.pass(10 * time.Second)
 	g.tick()
 	on(plan.Event{Kind: plan.ApplyProgress, Addr: a, Progress: step("epoch 2 of 2", 99.9)})

@@ -12,7 +12,7 @@ func (p *Printer) onlyMoved(c *plan.Change, notes []providers.Note) {
 		what = subject(c) + " will be imported"
 	}
 	if c.Moved() {
-		what = printable(c.Previous.String()) + p.in(bold, " has moved to ") + p.in(bold, subject(c))
+		what = printable(c.Previous.String()) + p.paintText(bold, " has moved to ") + p.paintText(bold, subject(c))
 	}
 	p.heading(what, p.reasons(c, notes))
 	d := &differ{color: p.Color}

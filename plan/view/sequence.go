@@ -151,13 +151,13 @@ func (d *differ) step(c int, s edit, p pair, before, after []cty.Value) {
 	switch {
 	case s.same:
 		d.begin(c, same)
-		d.whole(c, same, after[s.j], p.afterSecret.index(s.j))
+		d.writeWhole(c, same, after[s.j], p.afterSecret.index(s.j))
 	case s.j < 0:
 		d.begin(c, remove)
-		d.whole(c, remove, before[s.i], p.beforeSecret.index(s.i))
+		d.writeWhole(c, remove, before[s.i], p.beforeSecret.index(s.i))
 	case s.i < 0:
 		d.begin(c, add)
-		d.whole(c, add, after[s.j], p.afterSecret.index(s.j))
+		d.writeWhole(c, add, after[s.j], p.afterSecret.index(s.j))
 	default:
 		d.begin(c, update)
 		d.change(c, p.index(s.i, s.j, before[s.i], after[s.j]))
@@ -171,11 +171,11 @@ func steps(before, after []cty.Value, p pair) []edit {
 	a, b := make([]int, len(before)), make([]int, len(after))
 	for i, v := range before {
 		h := p.beforeSecret.index(i)
-		a[i] = in.value(v, h.is() || h.below())
+		a[i] = in.value(v, h.atSecret() || h.aboveSecret())
 	}
 	for j, v := range after {
 		h := p.afterSecret.index(j)
-		b[j] = in.value(v, h.is() || h.below())
+		b[j] = in.value(v, h.atSecret() || h.aboveSecret())
 	}
 	return paired(edits(a, b), before, after)
 }
@@ -207,7 +207,7 @@ func paired(steps []edit, before, after []cty.Value) []edit {
 
 func matched(gone, come []int, before, after []cty.Value) []edit {
 	n := 0
-	for n < len(gone) && n < len(come) && (len(gone) == len(come) || alike(before[gone[n]], after[come[n]])) {
+	for n < len(gone) && n < len(come) && (len(gone) == len(come) || haveComparableParts(before[gone[n]], after[come[n]])) {
 		n++
 	}
 	var out []edit
@@ -223,8 +223,8 @@ func matched(gone, come []int, before, after []cty.Value) []edit {
 	return out
 }
 
-// alike reports whether both values have parts that can be compared.
-func alike(a, b cty.Value) bool {
+// haveComparableParts reports whether both values have parts that can be compared.
+func haveComparableParts(a, b cty.Value) bool {
 	if absent(a) || absent(b) || !a.IsKnown() || !b.IsKnown() {
 		return false
 	}
@@ -255,7 +255,7 @@ func (d *differ) changeSet(c int, p pair) {
 			continue
 		}
 		d.begin(c+4, remove)
-		d.whole(c+4, remove, v, p.beforeSecret.index(anyElement))
+		d.writeWhole(c+4, remove, v, p.beforeSecret.index(anyElement))
 		d.WriteString(",\n")
 	}
 	for _, v := range after {
@@ -263,7 +263,7 @@ func (d *differ) changeSet(c int, p pair) {
 			continue
 		}
 		d.begin(c+4, add)
-		d.whole(c+4, add, v, p.afterSecret.index(anyElement))
+		d.writeWhole(c+4, add, v, p.afterSecret.index(anyElement))
 		d.WriteString(",\n")
 	}
 	d.hidden(c+4, unchanged, "element")

@@ -34,7 +34,7 @@ func (p *Printer) State(s *state.State, schemas Schemas) {
 			o := s.Outputs()[name]
 			d := &differ{color: p.Color}
 			d.WriteString(name + " = ")
-			d.whole(0, same, o.Value, secret{named: &places{here: o.Sensitive}})
+			d.writeWhole(0, same, o.Value, secret{named: &places{here: o.Sensitive}})
 			p.print(d.String(), "\n")
 		}
 	}
@@ -66,9 +66,9 @@ func (p *Printer) object(a address.Instance, remark string, o *state.Object, sch
 		block = schema.Block
 	}
 	d := &differ{color: p.Color}
-	d.WriteString(p.in(bold, "# "+printable(a.String())+":"+printable(remark)) + "\n")
+	d.WriteString(p.paintText(bold, "# "+printable(a.String())+":"+printable(remark)) + "\n")
 	d.WriteString(blockHeader(a) + " {\n")
-	hide := secret{placesOf(o.Sensitive), declared(block)}.echoed(v, schema, o.Sensitive)
+	hide := secret{placesOf(o.Sensitive), sensitivePlaces(block)}.echoed(v, schema, o.Sensitive)
 	d.body(4, same, block, pair{before: v, after: v, beforeSecret: hide, afterSecret: hide}, true)
 	d.WriteString("}\n")
 	p.print(d.String())

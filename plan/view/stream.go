@@ -141,9 +141,9 @@ func (s *Stream) Plan(pl *plan.Plan) {
 	}
 }
 
-// Saved writes the changes of a saved plan, without what is done in the state
+// WriteSavedPlan writes the changes of a saved plan, without what is done in the state
 // alone.
-func (s *Stream) Saved(pl *plan.Plan) {
+func (s *Stream) WriteSavedPlan(pl *plan.Plan) {
 	s.planned(pl, func(c *plan.Change) bool { return c.Action == plan.NoOp })
 }
 
@@ -211,8 +211,8 @@ func (s *Stream) Round(n int, r *run.Report, more bool) {
 	s.summary("Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal), "apply", r.Imported, r.Added, r.Changed, r.Destroyed)
 }
 
-// Left writes what a saved plan has left for later.
-func (s *Stream) Left(pl *plan.Plan) {
+// ReportDeferrals writes what a saved plan has left for later.
+func (s *Stream) ReportDeferrals(pl *plan.Plan) {
 	s.write("warn", counted(len(pl.Deferred), "change")+" left for a later round; make a new plan to go on", "log", map[string]any{"deferred": len(pl.Deferred)})
 }
 

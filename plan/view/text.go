@@ -137,7 +137,7 @@ func (d *differ) changeJSON(c int, p pair, before, after string) bool {
 	inner := pair{before: old, after: cur}
 	if inner.equal() {
 		d.begin(c+4, same)
-		d.whole(c+4, same, cur, secret{})
+		d.writeWhole(c+4, same, cur, secret{})
 		d.WriteByte('\n')
 		d.comment(c+4, "(only white space or the order of keys changes)")
 	} else {
@@ -171,9 +171,9 @@ func jsonIn(text string) (cty.Value, bool) {
 // person who reviews a plan reads names and numbers of those. The limits hold for
 // plans only: states, and the JSON of plans, have every value in full.
 const (
-	mostLines   = 100  // of one text, as a text or as JSON
-	mostOfMap   = 300  // of all texts of one map
-	mostColumns = 4000 // of a text on one line
+	maxLines   = 100  // of one text, as a text or as JSON
+	maxOfMap   = 300  // of all texts of one map
+	maxColumns = 4000 // of a text on one line
 )
 
 // brief writes a text by write, or the number of its lines where these are many,
@@ -184,14 +184,14 @@ func (d *differ) brief(write func(*differ)) (hidden bool) {
 		return false
 	}
 	text := d.part(write)
-	n, most := strings.Count(text, "\n"), mostLines
+	n, most := strings.Count(text, "\n"), maxLines
 	if d.named {
 		most = 0
 	}
 	switch {
 	case n > most:
 		d.WriteString(dress(d.color, dim, "("+counted(n+1, "line")+" hidden: show -json has them)"))
-	case n == 0 && len(text) > mostColumns:
+	case n == 0 && len(text) > maxColumns:
 		d.WriteString(dress(d.color, dim, "("+counted(len(text), "character")+" hidden: show -json has them)"))
 	default:
 		d.WriteString(text)
@@ -208,7 +208,7 @@ func (d *differ) texts(c, n int, write func(*differ)) {
 		return
 	}
 	text := d.part(write)
-	if strings.Count(text, "\n") <= mostOfMap {
+	if strings.Count(text, "\n") <= maxOfMap {
 		d.WriteString(text)
 		return
 	}

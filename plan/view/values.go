@@ -21,7 +21,7 @@ func decimal(n int) string { return strconv.Itoa(n) }
 func (p *Printer) values(d *hcl.Diagnostic) []string {
 	var facts []string
 	if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok && call.CalledFunctionName() != "" {
-		facts = append(facts, "while calling "+p.in(bold, call.CalledFunctionName()))
+		facts = append(facts, "while calling "+p.paintText(bold, call.CalledFunctionName()))
 	}
 	if d.Expression != nil && d.EvalContext != nil {
 		facts = append(facts, p.valueFacts(d)...)
@@ -29,9 +29,9 @@ func (p *Printer) values(d *hcl.Diagnostic) []string {
 	if len(facts) == 0 {
 		return nil
 	}
-	lines := []string{"    " + p.in(dim, "├────────────────")}
+	lines := []string{"    " + p.paintText(dim, "├────────────────")}
 	for _, f := range facts {
-		lines = append(lines, "    "+p.in(dim, "│")+" "+f)
+		lines = append(lines, "    "+p.paintText(dim, "│")+" "+f)
 	}
 	return lines
 }
@@ -51,10 +51,10 @@ func (p *Printer) valueFacts(d *hcl.Diagnostic) []string {
 			if fact := describe(val); fact != "" && !seen[name] {
 				seen[name] = true
 				var s redact.Secrets
-				if s.AddReference(traversal, d.EvalContext); s.In([]byte(fact)) {
+				if s.AddReference(traversal, d.EvalContext); s.FoundIn([]byte(fact)) {
 					fact = "has a sensitive value"
 				}
-				facts = append(facts, p.in(bold, printable(name))+" "+fact)
+				facts = append(facts, p.paintText(bold, printable(name))+" "+fact)
 			}
 			break
 		}
@@ -83,7 +83,7 @@ func describe(v cty.Value) string {
 	ty := v.Type()
 	switch {
 	case ty == cty.String:
-		return "is " + address.Quote(cut(v.AsString(), 120))
+		return "is " + address.Quote(truncate(v.AsString(), 120))
 	case ty == cty.Number:
 		return "is " + number(v)
 	case ty == cty.Bool:

@@ -9,13 +9,13 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// whole writes a value as it stands; every line inside it carries symbol s.
+// writeWhole writes a value as it stands; every line inside it carries symbol s.
 // The line that it starts in has its text in column c.
-func (d *differ) whole(c int, s symbol, v cty.Value, hide secret) {
+func (d *differ) writeWhole(c int, s symbol, v cty.Value, hide secret) {
 	switch {
 	case v == cty.NilVal:
 		d.WriteString("null")
-	case hide.is():
+	case hide.atSecret():
 		d.WriteString(sensitiveValue)
 	case !v.IsKnown():
 		d.WriteString(knownAfterApply)
@@ -52,7 +52,7 @@ func (d *differ) fullString(c int, s symbol, text string) {
 		d.begin(c+4, same)
 		was := d.inJSON
 		d.inJSON = true
-		d.whole(c+4, s, v, secret{})
+		d.writeWhole(c+4, s, v, secret{})
 		d.inJSON = was
 		d.WriteByte('\n')
 		d.close(c, ")")
@@ -68,7 +68,7 @@ func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
 	// does not have.
 	without := v.Type().IsObjectType() && !d.inJSON
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return absent(values[n]) && (hide.declared.name(n).is() || without && !hide.name(n).is())
+		return absent(values[n]) && (hide.declared.name(n).contains() || without && !hide.name(n).atSecret())
 	})
 	if len(names) == 0 {
 		d.WriteString("{}")
@@ -84,7 +84,7 @@ func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
 		for _, n := range names {
 			d.begin(c+4, s)
 			d.label(keyName(n, always), width)
-			d.whole(c+4, s, values[n], hide.name(n))
+			d.writeWhole(c+4, s, values[n], hide.name(n))
 			d.WriteByte('\n')
 		}
 		d.close(c, "}")
@@ -106,7 +106,7 @@ func (d *differ) wholeSequence(c int, s symbol, v cty.Value, hide secret) {
 	for it := v.ElementIterator(); it.Next(); i++ {
 		_, e := it.Element()
 		d.begin(c+4, s)
-		d.whole(c+4, s, e, hide.index(i))
+		d.writeWhole(c+4, s, e, hide.index(i))
 		d.WriteString(",\n")
 	}
 	d.close(c, "]")

@@ -14,19 +14,19 @@ import (
 func (p *Printer) arrow(a plan.Action) string {
 	switch a {
 	case plan.Create:
-		return p.in(green, "  +")
+		return p.paintText(green, "  +")
 	case plan.Read:
-		return p.in(cyan, " <=")
+		return p.paintText(cyan, " <=")
 	case plan.Update:
-		return p.in(yellow, "  ~")
+		return p.paintText(yellow, "  ~")
 	case plan.Delete:
-		return p.in(red, "  -")
+		return p.paintText(red, "  -")
 	case plan.DeleteThenCreate:
-		return p.in(red, "-") + "/" + p.in(green, "+")
+		return p.paintText(red, "-") + "/" + p.paintText(green, "+")
 	case plan.CreateThenDelete:
-		return p.in(green, "+") + "/" + p.in(red, "-")
+		return p.paintText(green, "+") + "/" + p.paintText(red, "-")
 	case plan.Forget:
-		return p.in(red, "  .")
+		return p.paintText(red, "  .")
 	}
 	return "   "
 }
@@ -62,17 +62,17 @@ func (p *Printer) fate(c *plan.Change) string {
 	case c.Action == plan.Update:
 		return "will be updated in-place"
 	case c.Action == plan.Delete:
-		return "will be " + p.in(bold+red, "destroyed")
+		return "will be " + p.paintText(bold+red, "destroyed")
 	case c.Action == plan.Forget:
-		return "will no longer be managed by Stoke, but " + p.in(bold, "will not be destroyed")
+		return "will no longer be managed by Stoke, but " + p.paintText(bold, "will not be destroyed")
 	case c.Reason == plan.ReplaceTainted:
-		return "is tainted, so it must be " + p.in(bold+red, "replaced")
+		return "is tainted, so it must be " + p.paintText(bold+red, "replaced")
 	case c.Reason == plan.ReplaceByRequest:
-		return "will be " + p.in(bold+red, "replaced") + ", as requested"
+		return "will be " + p.paintText(bold+red, "replaced") + ", as requested"
 	case c.Reason == plan.ReplaceByTriggers:
-		return "will be " + p.in(bold+red, "replaced") + " due to changes in replace_triggered_by"
+		return "will be " + p.paintText(bold+red, "replaced") + " due to changes in replace_triggered_by"
 	case c.Action.Replaces():
-		return "must be " + p.in(bold+red, "replaced")
+		return "must be " + p.paintText(bold+red, "replaced")
 	}
 	return "stays as it is"
 }
@@ -83,9 +83,9 @@ type naming func(string) string
 
 func bare(name string) string { return name }
 
-// because returns the reason of a change where its action does not show it; ""
+// changeReason returns the reason of a change where its action does not show it; ""
 // where it does.
-func because(c *plan.Change, dress naming) string {
+func changeReason(c *plan.Change, dress naming) string {
 	key := c.Addr.Key
 	if c.Deposed != "" && c.Action == plan.Delete {
 		return "left over from a replacement that failed half-way"

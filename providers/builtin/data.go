@@ -24,7 +24,7 @@ func (p *provider) Upgrade(_ context.Context, r providers.UpgradeRequest) provid
 	fail := func(summary, format string, args ...any) providers.UpgradeResponse {
 		return providers.UpgradeResponse{Diagnostics: failure(summary, format, args...)}
 	}
-	if diags := known(r.Type); diags != nil {
+	if diags := checkType(r.Type); diags != nil {
 		return providers.UpgradeResponse{Diagnostics: diags}
 	}
 	if r.Version != 0 {
@@ -56,13 +56,13 @@ func (p *provider) Read(ctx context.Context, r providers.ReadRequest) providers.
 		// Nothing was made outside of the state, so nothing is there.
 		return providers.ReadResponse{State: cty.NullVal(r.State.Type()), Private: r.Private}
 	}
-	return providers.ReadResponse{State: r.State, Private: r.Private, Diagnostics: known(r.Type)}
+	return providers.ReadResponse{State: r.State, Private: r.Private, Diagnostics: checkType(r.Type)}
 }
 
 // Plan makes output follow input: known only after the apply whenever input
 // changes.
 func (p *provider) Plan(_ context.Context, r providers.PlanRequest) providers.PlanResponse {
-	resp := providers.PlanResponse{Planned: r.Proposed, Private: r.Private, Diagnostics: known(r.Type)}
+	resp := providers.PlanResponse{Planned: r.Proposed, Private: r.Private, Diagnostics: checkType(r.Type)}
 	if resp.Diagnostics != nil || r.Proposed.IsNull() {
 		return resp
 	}
@@ -89,7 +89,7 @@ func (p *provider) Plan(_ context.Context, r providers.PlanRequest) providers.Pl
 
 // Apply fills in what the plan left unknown.
 func (p *provider) Apply(_ context.Context, r providers.ApplyRequest) providers.ApplyResponse {
-	resp := providers.ApplyResponse{State: r.Planned, Private: r.Private, Diagnostics: known(r.Type)}
+	resp := providers.ApplyResponse{State: r.Planned, Private: r.Private, Diagnostics: checkType(r.Type)}
 	if resp.Diagnostics != nil || r.Planned.IsNull() {
 		return resp
 	}
@@ -113,7 +113,7 @@ func (p *provider) Apply(_ context.Context, r providers.ApplyRequest) providers.
 
 // Import takes any id that is not empty: there is nothing to look up.
 func (p *provider) Import(_ context.Context, r providers.ImportRequest) providers.ImportResponse {
-	if diags := known(r.Type); diags != nil {
+	if diags := checkType(r.Type); diags != nil {
 		return providers.ImportResponse{Diagnostics: diags}
 	}
 	if r.ID == "" {

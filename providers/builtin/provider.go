@@ -56,7 +56,7 @@ func (p *provider) ValidateProvider(context.Context, cty.Value) providers.Diagno
 func (p *provider) Configure(context.Context, cty.Value) providers.Diagnostics { return nil }
 
 func (p *provider) ValidateResource(_ context.Context, typeName string, config cty.Value) providers.Diagnostics {
-	if diags := known(typeName); diags != nil {
+	if diags := checkType(typeName); diags != nil {
 		return diags
 	}
 	var diags providers.Diagnostics
@@ -94,8 +94,8 @@ func (p *provider) Stop(context.Context) error { return nil }
 
 func (p *provider) Close() error { return nil }
 
-// known refuses types that the provider doesn't have.
-func known(typeName string) providers.Diagnostics {
+// checkType refuses types that the provider doesn't have.
+func checkType(typeName string) providers.Diagnostics {
 	if typeName == dataType {
 		return nil
 	}

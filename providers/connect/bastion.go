@@ -56,15 +56,15 @@ func (s SSHSettings) Hops(to Hop) ([]Hop, error) {
 		return nil, ErrUnknown
 	}
 	for i, b := range s.bastions {
-		if b.at() == to.at() {
+		if b.address() == to.address() {
 			return s.bastions[:i], nil
 		}
 	}
 	return s.bastions, nil
 }
 
-// at is where a machine is, to compare it with others.
-func (h Hop) at() string {
+// address is where a machine is, to compare it with others.
+func (h Hop) address() string {
 	port := h.Port
 	if port == 0 {
 		port = 22

@@ -49,7 +49,7 @@ func TestDefaultSSH(t *testing.T) {
 	if got := files(); len(got) != 1 || !strings.HasSuffix(got[0], "/special") {
 		t.Errorf("with a configuration: %v", got)
 	}
-	write("config", strings.Repeat("x", mostConfig+1))
+	write("config", strings.Repeat("x", maxConfig+1))
 	if _, diags := DefaultSSH(t.Context()); !diags.HasError() {
 		t.Error("a file that is no configuration is taken for one")
 	}

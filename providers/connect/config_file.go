@@ -22,11 +22,11 @@ type configFile struct {
 	file *ssh_config.Config
 }
 
-// mostConfig bounds a configuration file: it may be any file by mistake.
-const mostConfig = 1 << 20
+// maxConfig bounds a configuration file: it may be any file by mistake.
+const maxConfig = 1 << 20
 
-// mostJumps bounds ProxyJump, which may lead in a circle.
-const mostJumps = 8
+// maxJumps bounds ProxyJump, which may lead in a circle.
+const maxJumps = 8
 
 func readConfigFile(name string) (*configFile, error) {
 	path, err := ExpandHome(name)
@@ -37,8 +37,8 @@ func readConfigFile(name string) (*configFile, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > mostConfig:
-		return nil, fmt.Errorf("%s is not a regular file, or has more than %d bytes", name, mostConfig)
+	case !info.Mode().IsRegular() || info.Size() > maxConfig:
+		return nil, fmt.Errorf("%s is not a regular file, or has more than %d bytes", name, maxConfig)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

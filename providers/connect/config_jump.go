@@ -21,8 +21,8 @@ func (s SSHSettings) jumps(host string, depth int) ([]ssh.Hop, error) {
 	if value == "" || strings.EqualFold(value, "none") {
 		return nil, nil
 	}
-	if depth >= mostJumps {
-		return nil, fmt.Errorf("%s: ProxyJump of %s leads through more than %d machines, or in a circle", s.config.name, host, mostJumps)
+	if depth >= maxJumps {
+		return nil, fmt.Errorf("%s: ProxyJump of %s leads through more than %d machines, or in a circle", s.config.name, host, maxJumps)
 	}
 	var hops []ssh.Hop
 	for i, text := range strings.Split(value, ",") {
@@ -46,8 +46,8 @@ func (s SSHSettings) jumps(host string, depth int) ([]ssh.Hop, error) {
 		}
 		hops = append(hops, hop)
 	}
-	if len(hops) > mostJumps {
-		return nil, fmt.Errorf("%s: ProxyJump of %s leads through more than %d machines", s.config.name, host, mostJumps)
+	if len(hops) > maxJumps {
+		return nil, fmt.Errorf("%s: ProxyJump of %s leads through more than %d machines", s.config.name, host, maxJumps)
 	}
 	return hops, nil
 }

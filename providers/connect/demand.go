@@ -111,7 +111,7 @@ const (
 	yes
 )
 
-func (r Requirement) met(value string, has, known bool) answer {
+func (r Requirement) isMet(value string, has, known bool) answer {
 	if !known {
 		return perhaps
 	}
@@ -148,11 +148,11 @@ func (d Demand) matches(g NodeGroup) answer {
 	result := yes
 	for key, want := range d.Selector {
 		value, has, known := g.label(key)
-		result = min(result, Requirement{Operator: "In", Values: []string{want}}.met(value, has, known))
+		result = min(result, Requirement{Operator: "In", Values: []string{want}}.isMet(value, has, known))
 	}
 	for _, key := range d.Present {
 		value, has, known := g.label(key)
-		result = min(result, Requirement{Operator: "Exists"}.met(value, has, known))
+		result = min(result, Requirement{Operator: "Exists"}.isMet(value, has, known))
 	}
 	if len(d.Affinity) == 0 {
 		return result
@@ -171,10 +171,10 @@ func (t Term) matches(g NodeGroup) answer {
 	result := yes
 	for _, r := range t.Labels {
 		value, has, known := g.label(r.Key)
-		result = min(result, r.met(value, has, known))
+		result = min(result, r.isMet(value, has, known))
 	}
 	for _, r := range t.Fields {
-		result = min(result, r.met(g.Name, true, g.Min == g.Max && g.Max == 1))
+		result = min(result, r.isMet(g.Name, true, g.Min == g.Max && g.Max == 1))
 	}
 	return result
 }

@@ -33,7 +33,7 @@ func TestDemand(t *testing.T) {
 	for name, c := range map[string]struct {
 		demand Demand
 		nodes  []NodeGroup
-		want   Fit
+		want   Capability
 		why    string
 	}{
 		"fits":                   {gpus(8), two, Fits, ""},
@@ -69,7 +69,7 @@ func TestDemand(t *testing.T) {
 		"on each that is too small": {with(gpus(16), func(d *Demand) { d.Selector, d.Each = map[string]string{"zone": "a"}, true }), two, Never, "has 8"},
 		"unclear":                   {with(gpus(16), func(d *Demand) { d.Unclear = "they ask for devices" }), two, Unsure, "they ask for devices"},
 	} {
-		got := c.demand.On(Capacity{Groups: c.nodes})
+		got := c.demand.CheckOn(Capacity{Groups: c.nodes})
 		if got.Fit != c.want || !strings.Contains(got.Why, c.why) || c.why == "" != (got.Why == "") {
 			t.Errorf("%s: got %d, %q, want %d, %q", name, got.Fit, got.Why, c.want, c.why)
 		}
@@ -79,11 +79,11 @@ func TestDemand(t *testing.T) {
 func TestMostPods(t *testing.T) {
 	d := Demand{Count: 9, Requests: map[string]int64{"nvidia.com/gpu": 3, "pods": 1}}
 	pool := gpuNode("pool", 8, func(g *NodeGroup) { g.Min, g.Max = 0, 3 })
-	if got := d.On(Capacity{Groups: []NodeGroup{pool, gpuNode("one", 4, nil)}}); got.Fit != Fits || got.Most != 2*3+1 {
+	if got := d.CheckOn(Capacity{Groups: []NodeGroup{pool, gpuNode("one", 4, nil)}}); got.Fit != Fits || got.Most != 2*3+1 {
 		t.Errorf("got %+v", got)
 	}
 	partly := gpuNode("pool", 8, func(g *NodeGroup) { g.Pods = NotKnown })
-	if got := d.On(Capacity{Groups: []NodeGroup{partly}}); got.Fit != Fits || got.Most != NotKnown {
+	if got := d.CheckOn(Capacity{Groups: []NodeGroup{partly}}); got.Fit != Fits || got.Most != NotKnown {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Fit says whether nodes can take pods.
-type Fit int
+// Capability says whether nodes can take pods.
+type Capability int
 
 const (
-	Unsure Fit = iota // it cannot be told
-	Never             // no node could ever take one such pod
-	Fits              // some node could, if it were empty
+	Unsure Capability = iota // it cannot be told
+	Never                    // no node could ever take one such pod
+	Fits                     // some node could, if it were empty
 )
 
 // Verdict is whether nodes can take the pods of a demand.
 type Verdict struct {
-	Fit Fit
+	Fit Capability
 	// Why is a sentence about it, without a full stop; "" where it fits.
 	Why string
 	// Discovered says of a Never that labels or extended resources lack altogether,
@@ -32,9 +32,9 @@ type Verdict struct {
 	Most int64
 }
 
-// On reports whether the nodes of a cluster can take the pods. c must have all
+// CheckOn reports whether the nodes of a cluster can take the pods. c must have all
 // nodes.
-func (d Demand) On(c Capacity) Verdict {
+func (d Demand) CheckOn(c Capacity) Verdict {
 	if d.Unclear != "" {
 		return Verdict{Why: d.Unclear, Most: NotKnown}
 	}
@@ -61,11 +61,11 @@ func (d Demand) On(c Capacity) Verdict {
 		return Verdict{Fit: Fits}
 	}
 	if len(open) == 0 {
-		return Verdict{Fit: Never, Why: fmt.Sprintf("%s %s tainted by %s, which the pods do not tolerate", named(large, "with enough"), areOr(count(large)), taint)}
+		return Verdict{Fit: Never, Why: fmt.Sprintf("%s %s tainted by %s, which the pods do not tolerate", nameGroups(large, "with enough"), areOr(count(large)), taint)}
 	}
 	in := slices.DeleteFunc(slices.Clone(open), func(g NodeGroup) bool { return g.Unschedulable })
 	if len(in) == 0 {
-		return Verdict{Why: named(open, "that could take them") + " " + areOr(count(open)) + " cordoned", Most: NotKnown}
+		return Verdict{Why: nameGroups(open, "that could take them") + " " + areOr(count(open)) + " cordoned", Most: NotKnown}
 	}
 	if !slices.ContainsFunc(in, func(g NodeGroup) bool {
 		return d.matches(g) == yes && d.holds(g) == yes && (!g.Partial || g.Taints != nil)
@@ -123,7 +123,7 @@ func (d Demand) unmatched(groups []NodeGroup) Verdict {
 		}
 		why := fmt.Sprintf("no node has the label %s=%s", key, want)
 		if len(values) > 0 {
-			why += "; there are " + several(slices.Sorted(maps.Keys(values)))
+			why += "; there are " + shortList(slices.Sorted(maps.Keys(values)))
 		}
 		return Verdict{Fit: Never, Why: why, Discovered: true}
 	}
@@ -219,8 +219,8 @@ func count(groups []NodeGroup) (n int64) {
 	return n
 }
 
-// named is "the 3 nodes with enough (a, b, c)".
-func named(groups []NodeGroup, which string) string {
+// nameGroups is "the 3 nodes with enough (a, b, c)".
+func nameGroups(groups []NodeGroup, which string) string {
 	if count(groups) == 1 {
 		return fmt.Sprintf("the one node %s (%s)", which, names(groups))
 	}
@@ -239,11 +239,11 @@ func names(groups []NodeGroup) string {
 	for _, g := range groups {
 		all = append(all, cmp.Or(g.Name, "nodes without a name"))
 	}
-	return several(all)
+	return shortList(all)
 }
 
-// several is a list that stays short.
-func several(all []string) string {
+// shortList is a list that stays short.
+func shortList(all []string) string {
 	const most = 4
 	if len(all) > most {
 		return strings.Join(all[:most-1], ", ") + fmt.Sprintf(" and %d more", len(all)-most+1)

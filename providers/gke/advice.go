@@ -91,7 +91,7 @@ func acceleratorsIn(ctx context.Context, j job, zone string) ([]string, bool) {
 
 // quotasOf are what the project may still have in a region, or in all for "", by metric.
 func quotasOf(ctx context.Context, j job, region string) (map[string]*compute.Quota, bool) {
-	what := "the quotas of " + either(region, "the project")
+	what := "the quotas of " + firstNonEmpty(region, "the project")
 	return ask(ctx, j, "quotas/"+region, what, func(ctx context.Context) (map[string]*compute.Quota, error) {
 		quotas, err := readQuotas(ctx, j, region)
 		if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// begun is the recorded reason why an apply has not seen the object finished. An
+// unfinishedReason is the recorded reason why an apply has not seen the object finished. An
 // object that is not well for another reason is not stoke's to finish.
-type begun string
+type unfinishedReason string
 
 const (
-	begunCreate begun = "create"
-	begunUpdate begun = "update"
+	begunCreate unfinishedReason = "create"
+	begunUpdate unfinishedReason = "update"
 )
 
 // begunKey and markKey are the keys of private data for this reason, and for the
@@ -32,8 +32,8 @@ type privateSetter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-func readBegun(ctx context.Context, p privateGetter) begun {
-	return begun(readPrivate(ctx, p, begunKey))
+func readBegun(ctx context.Context, p privateGetter) unfinishedReason {
+	return unfinishedReason(readPrivate(ctx, p, begunKey))
 }
 
 func readPrivate(ctx context.Context, p privateGetter, key string) (s string) {
@@ -43,7 +43,7 @@ func readPrivate(ctx context.Context, p privateGetter, key string) (s string) {
 	return s
 }
 
-func writeBegun(ctx context.Context, p privateSetter, b begun) diag.Diagnostics {
+func writeBegun(ctx context.Context, p privateSetter, b unfinishedReason) diag.Diagnostics {
 	return p.SetKey(ctx, begunKey, strconv.AppendQuote(nil, string(b)))
 }
 
@@ -65,7 +65,7 @@ func declareTried[M any](state, plan *M) {
 func declareTriedCluster(m, plan *clusterModel) {
 	m.AuthorizedNetworks = eitherOf(m.AuthorizedNetworks, plan.AuthorizedNetworks)
 	m.MaintenanceWindow = eitherOf(m.MaintenanceWindow, plan.MaintenanceWindow)
-	if given(plan.Exclusions) {
+	if isGiven(plan.Exclusions) {
 		all := maps.Clone(plan.Exclusions.Elements())
 		maps.Copy(all, m.Exclusions.Elements())
 		m.Exclusions = types.MapValueMust(exclusionType(), all)
@@ -81,7 +81,7 @@ func declareTriedPool(m, plan *poolModel) {
 
 // eitherOf returns the value that was declared before, else the value of a plan.
 func eitherOf[V attr.Value](was, plan V) V {
-	if was.IsNull() && given(plan) {
+	if was.IsNull() && isGiven(plan) {
 		return plan
 	}
 	return was
@@ -89,7 +89,7 @@ func eitherOf[V attr.Value](was, plan V) V {
 
 // allOf is eitherOf for each attribute of an object.
 func allOf(was, plan types.Object) types.Object {
-	if was.IsNull() || !given(plan) {
+	if was.IsNull() || !isGiven(plan) {
 		return eitherOf(was, plan)
 	}
 	all := was.Attributes()

@@ -12,7 +12,7 @@ import (
 
 // machineOf looks a machine type up; ok is false if it is not in the catalogue.
 func machineOf(name string) (m catalogue.Machine, ok bool) {
-	return catalogue.Find(either(name, catalogue.Default))
+	return catalogue.Find(firstNonEmpty(name, catalogue.Default))
 }
 
 // allocatable is what pods may have, after what GKE reserves for kubelet, system
@@ -107,7 +107,7 @@ func (m *poolModel) nodes(p *containerpb.NodePool) connect.NodeGroup {
 // nodeTaints are the taints in Kubernetes' words.
 func (m *poolModel) nodeTaints(p *containerpb.NodePool) []connect.Taint {
 	all := m.taints(p.GetConfig().GetTaints())
-	if p == nil && given(m.Accelerator) {
+	if p == nil && isGiven(m.Accelerator) {
 		all = m.taints([]*containerpb.NodeTaint{{Key: "nvidia.com/gpu", Value: "present", Effect: containerpb.NodeTaint_NO_SCHEDULE}})
 	}
 	var out []connect.Taint

@@ -75,15 +75,15 @@ func (m *clusterModel) head() head {
 	return head{&m.ID, &m.Project, &m.Status, m.Timeouts, &m.Labels, &m.AllLabels}
 }
 
-// unread has a plan leave open what a cluster that is being made does not say yet.
-func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
+// markUnknown has a plan leave open what a cluster that is being made does not say yet.
+func (m *clusterModel) markUnknown(ctx context.Context, prior *clusterModel) {
 	if c, known := connect.StoredConnection(ctx, prior.Access); known && (c == nil || c.Endpoint == "") && slices.Contains(m.kind().unfinished, prior.Status.ValueString()) {
 		m.Access, m.Kubeconfig = types.ObjectUnknown(prior.Access.AttributeTypes(ctx)), types.StringUnknown()
 	}
 }
 
-// doomed adds notes to a plan that destroys a cluster.
-func (m *clusterModel) doomed(diags *diag.Diagnostics) {
+// noteDestroy adds notes to a plan that destroys a cluster.
+func (m *clusterModel) noteDestroy(diags *diag.Diagnostics) {
 	if m.DeletionProtection.ValueBool() {
 		keeps(m.kind().what, diags)
 	}
@@ -126,16 +126,18 @@ func clusterAttributes() schema.Schema {
 			"the configuration leaves the cluster as it is, except labels, authorized_networks and the maintenance " +
 			"arguments, which are removed.",
 		Attributes: map[string]schema.Attribute{
-			"name":                requiredName("Its name.", 40),
-			"location":            serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
-			"node_locations":      serversSet("Zones of the nodes of pools that name none. Google gives the zones of a change to all pools: nodes come and go as the plan says. A plan that would move a pool with zones of its own, or delete nodes with local SSDs, is refused."),
-			"network":             named(servers("VPC network, by name. Default: default."), samePlace, "network_project", "project"),
-			"network_project":     serversFixed("Host project of the network, where it is a Shared VPC. It needs network and subnetwork. Default: the cluster's own project."),
-			"subnetwork":          named(servers("Subnetwork of the nodes, by name or in full."), samePlace, "network_project", "project"),
+			"name":           requiredName("Its name.", 40),
+			"location":       serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
+			"node_locations": serversSet("Zones of the nodes of pools that name none. Google gives the zones of a change to all pools: nodes come and go as the plan says. A plan that would move a pool with zones of its own, or delete nodes with local SSDs, is refused."),
+			"network": referenceAttribute(servers("VPC network, by name. Default: default."), samePlace,
+				"network_project", "project"),
+			"network_project": serversFixed("Host project of the network, where it is a Shared VPC. It needs network and subnetwork. Default: the cluster's own project."),
+			"subnetwork": referenceAttribute(servers("Subnetwork of the nodes, by name or in full."), samePlace,
+				"network_project", "project"),
 			"pods_range":          serversFixed("Name of the subnetwork's secondary range for pods."),
 			"services_range":      serversFixed("Name of the subnetwork's secondary range for services."),
-			"pods_cidr":           named(servers(`Addresses of the pods, such as "10.8.0.0/14" or "/14".`), sameRange),
-			"services_cidr":       named(servers("Addresses of the services."), sameRange),
+			"pods_cidr":           referenceAttribute(servers(`Addresses of the pods, such as "10.8.0.0/14" or "/14".`), sameRange),
+			"services_cidr":       referenceAttribute(servers("Addresses of the services."), sameRange),
 			"release_channel":     servers("RAPID, REGULAR, STABLE, EXTENDED, or NONE. With a channel Google upgrades the cluster by itself."),
 			"version":             schema.StringAttribute{Optional: true, Description: `Least version of the control plane, such as "1.35" or "1.35.2-gke.1000". Anything newer will do: nothing is ever downgraded, and an upgrade by Google is not a difference.`},
 			"master_version":      schema.StringAttribute{Computed: true, Description: "Version that the control plane has."},
@@ -159,15 +161,15 @@ func clusterAttributes() schema.Schema {
 			"destroy_cloud_objects": optionalSet("Cloud objects made by the cluster that a destroy deletes first: " +
 				"load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes have the reclaim policy " +
 				"Delete, with all data). Other kinds stay and are billed; the destroy lists them. It takes effect when it has been applied."),
-			"bootstrap_pool": schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
+			"bootstrap_pool": schema.BoolAttribute{Computed: true, Description: "Whether the cluster still has the pool that it was created with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
 			"access":         access,
 			"kubeconfig":     schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
 		},
 	}
 }
 
-// named implements model: PROJECT/LOCATION/NAME, LOCATION/NAME, NAME, or the path.
-func (m *clusterModel) named(j job, id string) (map[string]string, error) {
+// parseImportID implements model: PROJECT/LOCATION/NAME, LOCATION/NAME, NAME, or the path.
+func (m *clusterModel) parseImportID(j job, id string) (map[string]string, error) {
 	project, location, name, err := place(j, id, "clusters")
 	return map[string]string{"project": project, "location": location, "name": name}, err
 }
@@ -200,7 +202,7 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 		// The pools of a new cluster are checked with it. The id of a replaced cluster stays unknown: its
 		// pools are replaced, too.
 		if replaced := providers.CallFrom(ctx).Replaces; (replaced == cty.NilVal || replaced.IsNull()) &&
-			m.ID.IsUnknown() && given(m.Name) && given(m.Location) && given(m.Project) {
+			m.ID.IsUnknown() && isGiven(m.Name) && isGiven(m.Location) && isGiven(m.Project) {
 			m.ID = types.StringValue(m.path(m.Project.ValueString()))
 		}
 		return
@@ -208,10 +210,11 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 	m.checkVersion(ctx, prior)
 	m.checkStep(j, prior)
 	m.checkZones(ctx, j, prior)
-	if !m.Endpoint.IsUnknown() && either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
+	if !m.Endpoint.IsUnknown() && firstNonEmpty(m.Endpoint.ValueString(),
+		"public") == firstNonEmpty(prior.Endpoint.ValueString(), "public") {
 		m.Kubeconfig = prior.Kubeconfig
 	}
-	m.unread(ctx, prior)
+	m.markUnknown(ctx, prior)
 }
 
 // place fills in where things are that name no place.
@@ -237,20 +240,20 @@ func (m *clusterModel) checkVersion(ctx context.Context, prior *clusterModel) {
 
 // outdated reports whether the observed version is below a least one.
 func outdated(is, least types.String) bool {
-	return given(is) && least.ValueString() != "" && older(is.ValueString(), least.ValueString())
+	return isGiven(is) && least.ValueString() != "" && older(is.ValueString(), least.ValueString())
 }
 
 // upgraded notes that Google has gone beyond a declared version. This is not a
 // difference.
 func upgraded(ctx context.Context, what string, least, is types.String) {
-	if least.ValueString() != "" && given(is) && beyond(is.ValueString(), least.ValueString()) {
+	if least.ValueString() != "" && isGiven(is) && isNewer(is.ValueString(), least.ValueString()) {
 		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("The %s has been upgraded to %s; version %s is a least one.", what, is.ValueString(), least.ValueString())})
 	}
 }
 
-// beyond reports whether a version is above a least one in a part that the least
+// isNewer reports whether a version is above a least one in a part that the least
 // one has.
-func beyond(is, least string) bool {
+func isNewer(is, least string) bool {
 	a, b := numbers(is), numbers(least)
 	return slices.Compare(a[:min(len(a), len(b))], b) > 0
 }

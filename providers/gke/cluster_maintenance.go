@@ -42,7 +42,7 @@ func windowSchema() schema.Attribute {
 }
 
 func exclusionSchema() schema.Attribute {
-	return schema.MapNestedAttribute{Optional: true, Description: "When it may not, by name. Exclusions that were set elsewhere under other names stay.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+	return schema.MapNestedAttribute{Optional: true, Description: "Periods without maintenance, by name. Exclusions with other names, set outside stoke, stay.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"start": schema.StringAttribute{Required: true, Description: "Beginning."},
 		"end":   schema.StringAttribute{Required: true, Description: "End."},
 		"scope": schema.StringAttribute{Optional: true, Description: "NO_UPGRADES, which is the default, NO_MINOR_UPGRADES, or NO_MINOR_OR_NODE_UPGRADES."},
@@ -55,7 +55,7 @@ func exclusionType() attr.Type {
 
 // exclusions are those declared; nil where they are not known yet.
 func (m *clusterModel) exclusions() map[string]excludeModel {
-	if !given(m.Exclusions) || !allGiven(slices.Collect(maps.Values(m.Exclusions.Elements()))) {
+	if !isGiven(m.Exclusions) || !allGiven(slices.Collect(maps.Values(m.Exclusions.Elements()))) {
 		return nil
 	}
 	var all map[string]excludeModel
@@ -76,7 +76,7 @@ func (m *clusterModel) checkMaintenance(j job) {
 	if w := objectOf[windowModel](m.MaintenanceWindow); w != nil {
 		at := path.Root("maintenance_window")
 		moments(at, w.Start, w.End)
-		if r := w.Recurrence.ValueString(); given(w.Recurrence) && !strings.HasPrefix(r, "FREQ=") {
+		if r := w.Recurrence.ValueString(); isGiven(w.Recurrence) && !strings.HasPrefix(r, "FREQ=") {
 			j.diags.AddAttributeError(at.AtName("recurrence"), "Invalid recurrence", fmt.Sprintf("%q is not a rule of "+
 				"RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU.", r))
 		}
@@ -94,7 +94,7 @@ func (m *clusterModel) checkMaintenance(j job) {
 // readTime reads a time; ok is false for a text that is not a time or is not
 // known yet.
 func readTime(j job, at path.Path, v types.String) (t time.Time, ok bool) {
-	if !given(v) {
+	if !isGiven(v) {
 		return t, false
 	}
 	t, err := time.Parse(time.RFC3339, v.ValueString())
@@ -160,7 +160,7 @@ func sendMaintenance(ctx context.Context, m, prior *clusterModel, j job) (*conta
 func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, imported bool) {
 	if r := p.GetWindow().GetRecurringWindow(); r == nil {
 		m.MaintenanceWindow = types.ObjectNull(typesOf(windowSchema()))
-	} else if given(m.MaintenanceWindow) || imported {
+	} else if isGiven(m.MaintenanceWindow) || imported {
 		was := windowModel{}
 		if d := objectOf[windowModel](m.MaintenanceWindow); d != nil {
 			was = *d
@@ -191,7 +191,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 // recurrence keeps the declared form of a rule: every day is FREQ=DAILY, and also all days of the
 // week in any order.
 func recurrence(was types.String, now string) types.String {
-	if given(was) && slices.Equal(ruleParts(was.ValueString()), ruleParts(now)) {
+	if isGiven(was) && slices.Equal(ruleParts(was.ValueString()), ruleParts(now)) {
 		return was
 	}
 	return types.StringValue(now)

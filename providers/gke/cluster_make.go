@@ -53,8 +53,8 @@ func (m *clusterModel) checkChoices(j job) {
 
 // checkEndpoints refuses to close the endpoint that access leads to, and to close all.
 func (m *clusterModel) checkEndpoints(j job) {
-	closed := func(name string, v types.Bool) bool { return given(v) && !v.ValueBool() && !j.omitted(name) }
-	way := either(m.Endpoint.ValueString(), "public")
+	closed := func(name string, v types.Bool) bool { return isGiven(v) && !v.ValueBool() && !j.omitted(name) }
+	way := firstNonEmpty(m.Endpoint.ValueString(), "public")
 	for _, test := range []struct {
 		name   string
 		closed bool
@@ -69,7 +69,7 @@ func (m *clusterModel) checkEndpoints(j job) {
 				fmt.Sprintf("endpoint is %q, and %s = false closes it. Set endpoint to an endpoint that stays open.", way, test.name))
 		}
 	}
-	if given(m.GoogleCloud) && !m.GoogleCloud.ValueBool() && !j.omitted("authorized_google_cloud") && m.AuthorizedNetworks.IsNull() {
+	if isGiven(m.GoogleCloud) && !m.GoogleCloud.ValueBool() && !j.omitted("authorized_google_cloud") && m.AuthorizedNetworks.IsNull() {
 		j.diags.AddAttributeError(path.Root("authorized_google_cloud"), "No authorized networks",
 			"Give authorized_networks: authorized_google_cloud = false takes Google Cloud out of them.")
 	}
@@ -119,12 +119,12 @@ func (m *clusterModel) create(ctx context.Context, j job, mark string, started f
 // withoutDisks switches off the driver of persistent disks: Google makes clusters with
 // it even where a create says otherwise, and heeds an update.
 func (m *clusterModel) withoutDisks(ctx context.Context, j job) error {
-	if !given(m.DiskCSI) || m.DiskCSI.ValueBool() {
+	if !isGiven(m.DiskCSI) || m.DiskCSI.ValueBool() {
 		return nil
 	}
 	now, err := m.get(ctx, j.cloud)
 	if err != nil {
-		return cloud.Unseen(m.path(j.cloud.Project), err)
+		return cloud.UnknownResult(m.path(j.cloud.Project), err)
 	}
 	if now == nil || !now.GetAddonsConfig().GetGcePersistentDiskCsiDriverConfig().GetEnabled() {
 		return nil
@@ -137,7 +137,7 @@ func (m *clusterModel) withoutDisks(ctx context.Context, j job) error {
 func (m *clusterModel) build(ctx context.Context, j job, mark string, started func()) error {
 	m.place(j)
 	c := j.cloud
-	wanted, err := m.wanted(ctx, j, mark)
+	wanted, err := m.render(ctx, j, mark)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (m *clusterModel) build(ctx context.Context, j job, mark string, started fu
 		return err
 	}
 	if there.GetStatus() == containerpb.Cluster_STOPPING { // another client deletes one of this name
-		if there, err = m.gone(ctx, c); err != nil {
+		if there, err = m.waitDeleted(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (m *clusterModel) build(ctx context.Context, j job, mark string, started fu
 	}
 	now, err := m.get(ctx, c)
 	if err != nil {
-		return cloud.Unseen(m.path(c.Project), err)
+		return cloud.UnknownResult(m.path(c.Project), err)
 	}
 	return creationError(now)
 }
@@ -195,7 +195,7 @@ func reasons(k *containerpb.Cluster) string {
 	for _, s := range k.GetConditions() {
 		all = append(all, s.GetMessage())
 	}
-	return either(strings.Join(all, "; "), "it is in error")
+	return firstNonEmpty(strings.Join(all, "; "), "it is in error")
 }
 
 // foreignObject is the error for a foreign object with the same name.
@@ -203,15 +203,15 @@ func foreignObject(what, name string) error {
 	return &cloud.Error{Summary: "Already exists", Kind: cloud.Exists, Detail: fmt.Sprintf("There is a %s %s that this configuration has not made. Import it to manage it here, or take another name.", what, name)}
 }
 
-// wanted renders the request for the cluster.
-func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*containerpb.Cluster, error) {
+// render renders the request for the cluster.
+func (m *clusterModel) render(ctx context.Context, j job, mark string) (*containerpb.Cluster, error) {
 	zone, err := m.firstZone(ctx, j.cloud)
 	if err != nil {
 		return nil, err
 	}
 	k := &containerpb.Cluster{
-		Name: m.Name.ValueString(), Network: m.shared("global/networks/", m.Network),
-		Subnetwork:     m.shared("regions/"+regionOf(m.Location.ValueString())+"/subnetworks/", m.Subnetwork),
+		Name: m.Name.ValueString(), Network: m.sharedName("global/networks/", m.Network),
+		Subnetwork:     m.sharedName("regions/"+regionOf(m.Location.ValueString())+"/subnetworks/", m.Subnetwork),
 		Locations:      list(m.NodeLocations),
 		ResourceLabels: j.cloud.Marked(texts(m.Labels), mark),
 		IpAllocationPolicy: &containerpb.IPAllocationPolicy{
@@ -226,16 +226,16 @@ func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*contain
 				OauthScopes: []string{"https://www.googleapis.com/auth/cloud-platform"}, ResourceLabels: j.cloud.Marked(texts(m.Labels), mark)},
 		}},
 	}
-	if given(m.MaintenanceWindow) || len(m.exclusions()) > 0 {
+	if isGiven(m.MaintenanceWindow) || len(m.exclusions()) > 0 {
 		k.MaintenancePolicy = m.maintenance(&clusterModel{}, nil)
 	}
-	if given(m.PrivateNodes) {
+	if isGiven(m.PrivateNodes) {
 		v := m.PrivateNodes.ValueBool()
 		k.NetworkConfig = &containerpb.NetworkConfig{DefaultEnablePrivateNodes: &v}
 	}
 	var u containerpb.ClusterUpdate
 	for _, row := range clusterTable {
-		if row.fill != nil && row.declared(m) {
+		if row.fill != nil && row.isDeclared(m) {
 			row.fill(m, &clusterModel{}, &u, j.cloud)
 		}
 	}
@@ -315,16 +315,16 @@ func (m *clusterModel) remove(ctx context.Context, j job) error {
 		err = c.Wait(ctx, op, what)
 	}
 	if cloud.KindOf(err) == cloud.NotFound { // of the operation, which says nothing of the cluster
-		_, err = m.gone(ctx, c)
+		_, err = m.waitDeleted(ctx, c)
 	}
 	return err
 }
 
-// gone waits until a cluster that is being deleted no longer exists. A cluster
+// waitDeleted waits until a cluster that is being deleted no longer exists. A cluster
 // that is not being deleted is returned.
-func (m *clusterModel) gone(ctx context.Context, c *cloud.Cloud) (there *containerpb.Cluster, err error) {
-	err = c.Until(ctx, "deleting "+m.Name.ValueString(), func(ctx context.Context) (bool, error) {
-		cloud.Say(ctx, -1, "waiting until the cluster %s is deleted", m.Name.ValueString())
+func (m *clusterModel) waitDeleted(ctx context.Context, c *cloud.Cloud) (there *containerpb.Cluster, err error) {
+	err = c.WaitUntil(ctx, "deleting "+m.Name.ValueString(), func(ctx context.Context) (bool, error) {
+		cloud.ReportProgress(ctx, -1, "waiting until the cluster %s is deleted", m.Name.ValueString())
 		var err error
 		there, err = m.get(ctx, c)
 		return there == nil || there.GetStatus() != containerpb.Cluster_STOPPING, err

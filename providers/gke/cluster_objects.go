@@ -151,7 +151,7 @@ func cloudObjectOf(kind string, of schema.GroupVersionResource, u *unstructured.
 	case loadBalancers:
 		return o, text("spec", "type") == "LoadBalancer"
 	case ingresses:
-		class := either(text("spec", "ingressClassName"), u.GetAnnotations()["kubernetes.io/ingress.class"])
+		class := firstNonEmpty(text("spec", "ingressClassName"), u.GetAnnotations()["kubernetes.io/ingress.class"])
 		return o, class == "" || strings.HasPrefix(class, "gce") // others are made by pods, as Services
 	case gateways:
 		return o, strings.HasPrefix(text("spec", "gatewayClassName"), "gke-")
@@ -172,7 +172,7 @@ func cloudObjectOf(kind string, of schema.GroupVersionResource, u *unstructured.
 func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []cloudObject) error {
 	var deleted []cloudObject
 	for _, o := range doomed {
-		cloud.Say(ctx, -1, "deleting %s", o)
+		cloud.ReportProgress(ctx, -1, "deleting %s", o)
 		of, namespace, name, uid := o.of, o.namespace, o.name, o.uid
 		if o.kind == volumes {
 			pv, err := api.Resource(of).Get(ctx, name, meta.GetOptions{})
@@ -209,12 +209,12 @@ func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []c
 func goneObject(ctx context.Context, j job, api dynamic.Interface, o cloudObject) error {
 	limited, cancel := context.WithTimeout(ctx, goneWithin)
 	defer cancel()
-	err := j.cloud.Until(limited, o.name, func(ctx context.Context) (bool, error) {
+	err := j.cloud.WaitUntil(limited, o.name, func(ctx context.Context) (bool, error) {
 		u, err := api.Resource(o.of).Namespace(o.namespace).Get(ctx, o.name, meta.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && u.GetUID() != o.uid {
 			return true, nil
 		}
-		cloud.Say(ctx, -1, "waiting until %s is deleted", o)
+		cloud.ReportProgress(ctx, -1, "waiting until %s is deleted", o)
 		return false, err
 	})
 	if running := new(cloud.RunningError); errors.As(err, &running) && ctx.Err() == nil {

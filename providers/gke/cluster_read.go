@@ -36,8 +36,8 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	imported := m.ID.IsNull()
 	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(k.GetStatus().String())
 	m.NodeLocations = setOf(k.GetLocations())
-	m.NetworkProject = types.StringValue(either(projectIn(k.GetNetworkConfig().GetNetwork()), j.cloud.Project))
-	m.Network, m.Subnetwork = link(m.Network, either(k.GetNetworkConfig().GetNetwork(), k.GetNetwork())), link(m.Subnetwork, either(k.GetNetworkConfig().GetSubnetwork(), k.GetSubnetwork()))
+	m.NetworkProject = types.StringValue(firstNonEmpty(projectIn(k.GetNetworkConfig().GetNetwork()), j.cloud.Project))
+	m.Network, m.Subnetwork = link(m.Network, firstNonEmpty(k.GetNetworkConfig().GetNetwork(), k.GetNetwork())), link(m.Subnetwork, firstNonEmpty(k.GetNetworkConfig().GetSubnetwork(), k.GetSubnetwork()))
 	ip := k.GetIpAllocationPolicy()
 	m.PodsRange, m.ServicesRange = textOrNull(ip.GetClusterSecondaryRangeName()), textOrNull(ip.GetServicesSecondaryRangeName())
 	m.PodsCIDR, m.ServicesCIDR = cidr(m.PodsCIDR, ip.GetClusterIpv4CidrBlock()), cidr(m.ServicesCIDR, ip.GetServicesIpv4CidrBlock())
@@ -87,7 +87,7 @@ func components[C fmt.Stringer](all []C) []string {
 	return out
 }
 
-func either(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
@@ -129,7 +129,7 @@ func (m *clusterModel) readEndpoints(k *containerpb.Cluster) {
 	ip := e.GetIpEndpointsConfig()
 	m.DNSEndpoint = types.BoolValue(e.GetDnsEndpointConfig().GetAllowExternalTraffic())
 	m.IPEndpoints = types.BoolValue(ip == nil || ip.Enabled == nil || ip.GetEnabled())
-	if m.IPEndpoints.ValueBool() || !given(m.PublicEndpoint) { // a closed public address says nothing
+	if m.IPEndpoints.ValueBool() || !isGiven(m.PublicEndpoint) { // a closed public address says nothing
 		open := ip == nil || ip.EnablePublicEndpoint == nil || ip.GetEnablePublicEndpoint()
 		m.PublicEndpoint = types.BoolValue(open)
 	}
@@ -166,7 +166,7 @@ func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Clu
 	case "dns":
 		host = k.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig().GetEndpoint()
 	case "private":
-		host = either(k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetPrivateEndpoint(), k.GetPrivateClusterConfig().GetPrivateEndpoint()) // older clusters have only this
+		host = firstNonEmpty(k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetPrivateEndpoint(), k.GetPrivateClusterConfig().GetPrivateEndpoint()) // older clusters have only this
 	}
 	if host != "" {
 		c.Endpoint = "https://" + host
@@ -240,7 +240,7 @@ func (accessKept) PlanModifyObject(ctx context.Context, req planmodifier.ObjectR
 	var was, now types.String
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("endpoint"), &was)...)
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("endpoint"), &now)...)
-	if !now.IsUnknown() && either(was.ValueString(), "public") == either(now.ValueString(), "public") {
+	if !now.IsUnknown() && firstNonEmpty(was.ValueString(), "public") == firstNonEmpty(now.ValueString(), "public") {
 		resp.PlanValue = req.StateValue
 	}
 }

@@ -69,12 +69,12 @@ func endpointRow(attribute string, of func(*clusterModel) attr.Value) clusterRow
 	return clusterRow{attribute: attribute, call: "UpdateCluster", field: field, of: of, fill: fillEndpoints}
 }
 
-// declared reports whether the configuration has a value for a row.
-func (r clusterRow) declared(m *clusterModel) bool {
+// isDeclared reports whether the configuration has a value for a row.
+func (r clusterRow) isDeclared(m *clusterModel) bool {
 	if r.attribute == "endpoint" {
 		return m.Endpoint.ValueString() == "dns"
 	}
-	return given(r.of(m))
+	return isGiven(r.of(m))
 }
 
 // changed reports whether an update has to make the row's call.
@@ -98,7 +98,7 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	now, err := m.get(ctx, c)
 	switch {
 	case err != nil:
-		return cloud.Unseen(name, err)
+		return cloud.UnknownResult(name, err)
 	case now == nil:
 		return errors.New("the cluster is gone; the next plan recreates it")
 	case j.begun == begunCreate && creationError(now) != nil:
@@ -110,7 +110,7 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 			continue
 		}
 		done = append(done, row.field)
-		if m.has(j, prior, now, row) {
+		if m.hasRow(j, prior, now, row) {
 			continue // an import, or an apply that was interrupted, says less than there is
 		}
 		if row.attribute == "node_locations" { // pools may have come since the plan
@@ -147,12 +147,12 @@ func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel,
 	if err != nil || k == nil {
 		return false, err
 	}
-	return m.has(j, prior, k, row), nil
+	return m.hasRow(j, prior, k, row), nil
 }
 
-// has reports whether a cluster has the values that a row's call sets. Of what is
+// hasRow reports whether a cluster has the values that a row's call sets. Of what is
 // declared no more, what was declared before is looked for.
-func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, row clusterRow) bool {
+func (m *clusterModel) hasRow(j job, prior *clusterModel, k *containerpb.Cluster, row clusterRow) bool {
 	is := *m
 	if m.AuthorizedNetworks.IsNull() {
 		is.AuthorizedNetworks = prior.AuthorizedNetworks
@@ -214,10 +214,10 @@ func fillEndpoints(m, prior *clusterModel, u *containerpb.ClusterUpdate, _ *clou
 		e.DnsEndpointConfig = &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{AllowExternalTraffic: open}
 	}
 	ip := &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{}
-	if given(m.IPEndpoints) && changed(m.IPEndpoints, prior.IPEndpoints) {
+	if isGiven(m.IPEndpoints) && changed(m.IPEndpoints, prior.IPEndpoints) {
 		ip.Enabled = m.IPEndpoints.ValueBoolPointer()
 	}
-	if given(m.PublicEndpoint) && changed(m.PublicEndpoint, prior.PublicEndpoint) {
+	if isGiven(m.PublicEndpoint) && changed(m.PublicEndpoint, prior.PublicEndpoint) {
 		ip.EnablePublicEndpoint = m.PublicEndpoint.ValueBoolPointer()
 	}
 	if !m.AuthorizedNetworks.IsNull() || !prior.AuthorizedNetworks.IsNull() {
@@ -225,7 +225,7 @@ func fillEndpoints(m, prior *clusterModel, u *containerpb.ClusterUpdate, _ *clou
 		for _, cidr := range list(m.AuthorizedNetworks) {
 			networks.CidrBlocks = append(networks.CidrBlocks, &containerpb.MasterAuthorizedNetworksConfig_CidrBlock{CidrBlock: cidr})
 		}
-		if given(m.GoogleCloud) {
+		if isGiven(m.GoogleCloud) {
 			networks.GcpPublicCidrsAccessEnabled = m.GoogleCloud.ValueBoolPointer()
 		}
 		ip.AuthorizedNetworksConfig = networks
@@ -244,13 +244,13 @@ func fillIdentity(m, _ *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Clo
 
 func fillAddons(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	a := &containerpb.AddonsConfig{}
-	if given(m.FilestoreCSI) {
+	if isGiven(m.FilestoreCSI) {
 		a.GcpFilestoreCsiDriverConfig = &containerpb.GcpFilestoreCsiDriverConfig{Enabled: m.FilestoreCSI.ValueBool()}
 	}
-	if given(m.GCSFuseCSI) {
+	if isGiven(m.GCSFuseCSI) {
 		a.GcsFuseCsiDriverConfig = &containerpb.GcsFuseCsiDriverConfig{Enabled: m.GCSFuseCSI.ValueBool()}
 	}
-	if given(m.DiskCSI) {
+	if isGiven(m.DiskCSI) {
 		a.GcePersistentDiskCsiDriverConfig = &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: m.DiskCSI.ValueBool()}
 	}
 	u.DesiredAddonsConfig = a

@@ -10,7 +10,7 @@ import (
 // go: https://cloud.google.com/kubernetes-engine/docs/how-to/upgrading-a-cluster
 func (m *clusterModel) checkStep(j job, prior *clusterModel) {
 	is, wanted := numbers(prior.MasterVersion.ValueString()), numbers(m.Version.ValueString())
-	if !given(m.Version) || len(is) < 2 || len(wanted) < 2 || is[0] != wanted[0] || wanted[1]-is[1] < 2 {
+	if !isGiven(m.Version) || len(is) < 2 || len(wanted) < 2 || is[0] != wanted[0] || wanted[1]-is[1] < 2 {
 		return
 	}
 	j.diags.AddAttributeError(path.Root("version"), "Control plane would skip a version",

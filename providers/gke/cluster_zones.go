@@ -42,7 +42,7 @@ func (m *clusterModel) checkZones(ctx context.Context, j job, prior *clusterMode
 func movesOf(k *containerpb.Cluster, zones []string) (moves []string, err error) {
 	var refused []error
 	for _, p := range k.GetNodePools() {
-		come, gone := without(zones, p.GetLocations()), without(p.GetLocations(), zones)
+		come, gone := subtract(zones, p.GetLocations()), subtract(p.GetLocations(), zones)
 		ssds := p.GetConfig().GetEphemeralStorageLocalSsdConfig().GetLocalSsdCount() + p.GetConfig().GetLocalNvmeSsdBlockConfig().GetLocalSsdCount()
 		var where []string
 		if len(come) > 0 {
@@ -53,7 +53,7 @@ func movesOf(k *containerpb.Cluster, zones []string) (moves []string, err error)
 		}
 		switch {
 		case len(where) == 0 || ours(p):
-		case len(without(p.GetLocations(), k.GetLocations()))+len(without(k.GetLocations(), p.GetLocations())) > 0:
+		case len(subtract(p.GetLocations(), k.GetLocations()))+len(subtract(k.GetLocations(), p.GetLocations())) > 0:
 			refused = append(refused, fmt.Errorf("the node pool %s has zones of its own (%s), and Google would move its nodes %s. Leave node_locations as it is: it is for pools that name no zones. Or give that pool these zones first", p.GetName(), strings.Join(p.GetLocations(), ", "), strings.Join(where, " and ")))
 		case ssds > 0 && len(gone) > 0:
 			refused = append(refused, fmt.Errorf("the nodes of the node pool %s in %s would be deleted, with the data on "+
@@ -65,7 +65,7 @@ func movesOf(k *containerpb.Cluster, zones []string) (moves []string, err error)
 	return moves, errors.Join(refused...)
 }
 
-// without is what of all is not among others.
-func without(all, others []string) []string {
+// subtract is what of all is not among others.
+func subtract(all, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(others, one) })
 }

@@ -20,8 +20,8 @@ type finding[M any] interface {
 	looksFor() (name, description string)
 	// arguments are the declared attributes; the others are found.
 	arguments() map[string]schema.Attribute
-	// within is the project that is looked in; "" for the provider's.
-	within() string
+	// location is the project that is looked in; "" for the provider's.
+	location() string
 	find(ctx context.Context, j job) error
 }
 
@@ -95,7 +95,7 @@ func (s *source[M, F]) Read(ctx context.Context, req datasource.ReadRequest, res
 		resp.Diagnostics.AddError(what+" cannot be read", sentence(errUnconfigured))
 		return
 	}
-	j := job{settings: s.settings, cloud: s.settings.cloud.In(m.within()), diags: &resp.Diagnostics}
+	j := job{settings: s.settings, cloud: s.settings.cloud.ForProject(m.location()), diags: &resp.Diagnostics}
 	if err := m.find(ctx, j); err != nil {
 		addError(&resp.Diagnostics, path.Empty(), what+" cannot be read", err)
 		return
@@ -123,7 +123,7 @@ func located(more map[string]schema.Attribute) map[string]schema.Attribute {
 	return more
 }
 
-// nowhere reports a missing location.
-func nowhere(diags *diag.Diagnostics, name string) {
+// reportNoLocation reports a missing location.
+func reportNoLocation(diags *diag.Diagnostics, name string) {
 	diags.AddAttributeError(path.Root(name), "No place", fmt.Sprintf("Give %s here, or zone in the block provider \"gke\".", name))
 }

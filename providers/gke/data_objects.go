@@ -40,15 +40,15 @@ func (*clusterFound) arguments() map[string]schema.Attribute {
 	})
 }
 
-func (m *clusterFound) within() string { return m.Project.ValueString() }
+func (m *clusterFound) location() string { return m.Project.ValueString() }
 
 func (m *clusterFound) find(ctx context.Context, j job) error {
 	k := &clusterModel{Name: m.Name, Project: m.Project, Location: m.Location, Endpoint: m.Endpoint, Access: types.ObjectNull(connect.AttributeTypes())}
 	if k.Location.IsNull() {
 		k.Location = textOrNull(j.cloud.Location())
 	}
-	if k.Project = types.StringValue(j.cloud.Project); !given(k.Location) {
-		nowhere(j.diags, "location")
+	if k.Project = types.StringValue(j.cloud.Project); !isGiven(k.Location) {
+		reportNoLocation(j.diags, "location")
 		return nil
 	}
 	found, _, err := k.read(ctx, j)
@@ -87,13 +87,13 @@ func (*diskFound) arguments() map[string]schema.Attribute {
 	return located(map[string]schema.Attribute{"name": requiredArgument("Its name.")})
 }
 
-func (m *diskFound) within() string { return m.Project.ValueString() }
+func (m *diskFound) location() string { return m.Project.ValueString() }
 
 func (m *diskFound) find(ctx context.Context, j job) error {
 	d := &diskModel{Name: m.Name, Project: m.Project, Location: m.Location}
 	d.settle(j)
-	if !given(d.Location) {
-		nowhere(j.diags, "location")
+	if !isGiven(d.Location) {
+		reportNoLocation(j.diags, "location")
 		return nil
 	}
 	there, err := d.get(ctx, j.cloud)

@@ -45,7 +45,7 @@ func (*versionsFound) arguments() map[string]schema.Attribute {
 	}
 }
 
-func (m *versionsFound) within() string { return m.Project.ValueString() }
+func (m *versionsFound) location() string { return m.Project.ValueString() }
 
 func (m *versionsFound) find(ctx context.Context, j job) error {
 	m.Project = types.StringValue(j.cloud.Project)
@@ -53,7 +53,7 @@ func (m *versionsFound) find(ctx context.Context, j job) error {
 		m.Location = textOrNull(j.cloud.Location())
 	}
 	if m.Location.IsNull() {
-		nowhere(j.diags, "location")
+		reportNoLocation(j.diags, "location")
 		return nil
 	}
 	config, err := cloud.Read(ctx, j.cloud, func(ctx context.Context) (*containerpb.ServerConfig, error) {
@@ -63,20 +63,20 @@ func (m *versionsFound) find(ctx context.Context, j job) error {
 		return err
 	}
 	m.Default = textOrNull(config.GetDefaultClusterVersion())
-	m.Masters, m.Nodes = m.begun(config.GetValidMasterVersions()), m.begun(config.GetValidNodeVersions())
+	m.Masters, m.Nodes = m.withPrefix(config.GetValidMasterVersions()), m.withPrefix(config.GetValidNodeVersions())
 	m.Latest = types.StringNull()
 	if len(m.Masters) > 0 {
 		m.Latest = types.StringValue(m.Masters[0])
 	}
 	m.Channels = map[string]channelVersions{}
 	for _, c := range config.GetChannels() {
-		m.Channels[c.GetChannel().String()] = channelVersions{textOrNull(c.GetDefaultVersion()), textOrNull(c.GetUpgradeTargetVersion()), m.begun(c.GetValidVersions())}
+		m.Channels[c.GetChannel().String()] = channelVersions{textOrNull(c.GetDefaultVersion()), textOrNull(c.GetUpgradeTargetVersion()), m.withPrefix(c.GetValidVersions())}
 	}
 	return nil
 }
 
-// begun are the versions that begin with the prefix; 1.3 is none of 1.36.
-func (m *versionsFound) begun(all []string) []string {
+// withPrefix are the versions that begin with the prefix; 1.3 is none of 1.36.
+func (m *versionsFound) withPrefix(all []string) []string {
 	out := []string{}
 	prefix := m.Prefix.ValueString()
 	for _, v := range all {
@@ -113,7 +113,7 @@ func (*acceleratorsFound) arguments() map[string]schema.Attribute {
 	}
 }
 
-func (m *acceleratorsFound) within() string { return m.Project.ValueString() }
+func (m *acceleratorsFound) location() string { return m.Project.ValueString() }
 
 func (m *acceleratorsFound) find(ctx context.Context, j job) error {
 	m.Project = types.StringValue(j.cloud.Project)
@@ -121,7 +121,7 @@ func (m *acceleratorsFound) find(ctx context.Context, j job) error {
 		m.Zone = textOrNull(j.cloud.Zone)
 	}
 	if m.Zone.IsNull() {
-		nowhere(j.diags, "zone")
+		reportNoLocation(j.diags, "zone")
 		return nil
 	}
 	found, err := cloud.Read(ctx, j.cloud, func(ctx context.Context) ([]accelerator, error) {

@@ -54,13 +54,14 @@ func diskSchema(context.Context) schema.Schema {
 			"name":          requiredName("Its name.", 63),
 			"location":      serversFixed("A zone, or a region for a disk with two copies. Default: zone or region of the provider."),
 			"replica_zones": serversSetFixed("The two zones of a regional disk."),
-			"type":          named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: pd-standard."), samePart),
+			"type":          referenceAttribute(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: pd-standard."), samePart),
 			"size_gb":       serversNumber("Size in GiB. A larger one grows the disk in place; a smaller one is refused."),
 			"access_mode": servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, " +
 				"for many nodes that read one set of data."),
-			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose. They, the throughput and the size of a Hyperdisk change once in four hours, all in one apply."),
-			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
-			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
+			"iops":       serversNumber("Operations a second that are provisioned, where the type lets one choose. They, the throughput and the size of a Hyperdisk change once in four hours, all in one apply."),
+			"throughput": serversNumber("MiB a second that are provisioned, where the type lets one choose."),
+			"snapshot": referenceAttribute(servers("A snapshot that the disk begins as, by name or in full."),
+				sameIn(snapshots)),
 			"labels":                  optionalLabels("Labels. Google's own are left alone."),
 			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. The last applied value counts. Default: false."},
 			"allow_data_loss": dataLoss("Whether a plan may recreate the disk without such a snapshot, which " +
@@ -84,8 +85,8 @@ func scopeOf(location string) string {
 	return "zones"
 }
 
-// named is that of model.
-func (m *diskModel) named(j job, id string) (map[string]string, error) {
+// parseImportID is that of model.
+func (m *diskModel) parseImportID(j job, id string) (map[string]string, error) {
 	project, location, name, err := place(j, id, "disks")
 	return map[string]string{"project": project, "location": location, "name": name}, err
 }
@@ -93,7 +94,7 @@ func (m *diskModel) named(j job, id string) (map[string]string, error) {
 // settle fills in where a disk is that names no place.
 func (m *diskModel) settle(j job) {
 	settleProject(j, &m.Project)
-	if !given(m.Location) && j.omitted("location") && j.cloud.Location() != "" {
+	if !isGiven(m.Location) && j.omitted("location") && j.cloud.Location() != "" {
 		m.Location = types.StringValue(j.cloud.Location())
 	}
 }
@@ -112,12 +113,12 @@ func (m *diskModel) check(ctx context.Context, j job, prior *diskModel) {
 		}
 		return
 	}
-	if last(m.Type.ValueString()) == "pd-extreme" && given(m.IOPS) && changed(m.IOPS, prior.IOPS) {
+	if last(m.Type.ValueString()) == "pd-extreme" && isGiven(m.IOPS) && changed(m.IOPS, prior.IOPS) {
 		j.diags.AddAttributeError(path.Root("iops"), "IOPS of pd-extreme do not change",
 			fmt.Sprintf("It has %d and %d are declared: Google changes them only for a Hyperdisk. Declare what it has; "+
 				"or, if the data may be lost, recreate it with -replace.", prior.IOPS.ValueInt64(), m.IOPS.ValueInt64()))
 	}
-	if given(m.Size) && m.Size.ValueInt64() < prior.Size.ValueInt64() {
+	if isGiven(m.Size) && m.Size.ValueInt64() < prior.Size.ValueInt64() {
 		j.diags.AddAttributeError(path.Root("size_gb"), "Disks do not shrink",
 			fmt.Sprintf("It has %d GiB and %d are declared. Declare its size; or, if the data may be lost, recreate it "+
 				"with -replace.", prior.Size.ValueInt64(), m.Size.ValueInt64()))
@@ -127,12 +128,12 @@ func (m *diskModel) check(ctx context.Context, j job, prior *diskModel) {
 // checkPlace checks the location of a disk. There, its id is known before it is made.
 func (m *diskModel) checkPlace(j job) {
 	switch {
-	case !given(m.Location) && j.omitted("location"):
-		nowhere(j.diags, "location")
-	case !given(m.Location):
+	case !isGiven(m.Location) && j.omitted("location"):
+		reportNoLocation(j.diags, "location")
+	case !isGiven(m.Location):
 	case m.regional() && j.omitted("replica_zones"):
 		j.diags.AddAttributeError(path.Root("replica_zones"), "Disk in a region needs two zones", fmt.Sprintf("location is the region %s: name the two zones that have a copy each in replica_zones, or give a zone as location.", m.Location.ValueString()))
-	case m.ID.IsUnknown() && given(m.Name) && given(m.Project):
+	case m.ID.IsUnknown() && isGiven(m.Name) && isGiven(m.Project):
 		m.ID = types.StringValue(m.path(m.Project.ValueString()))
 	}
 }
@@ -165,8 +166,8 @@ func (m *diskModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Disk, err
 // create is that of model.
 func (m *diskModel) create(ctx context.Context, j job, mark string, started func()) error {
 	m.settle(j)
-	c, wanted := j.cloud, m.wanted(j.cloud, mark)
-	return making[compute.Disk, *compute.Operation]{
+	c, wanted := j.cloud, m.render(j.cloud, mark)
+	return creation[compute.Disk, *compute.Operation]{
 		what:   "disk",
 		path:   m.path(c.Project),
 		get:    func(ctx context.Context) (*compute.Disk, error) { return m.get(ctx, c) },
@@ -186,7 +187,7 @@ func (m *diskModel) create(ctx context.Context, j job, mark string, started func
 
 // ready waits for a disk with an unknown operation.
 func (m *diskModel) ready(ctx context.Context, c *cloud.Cloud) error {
-	return until(ctx, c, "disk", m.path(c.Project), "READY", []string{"FAILED"}, func(ctx context.Context) (*state, error) {
+	return waitForState(ctx, c, "disk", m.path(c.Project), "READY", []string{"FAILED"}, func(ctx context.Context) (*state, error) {
 		d, err := m.get(ctx, c)
 		if d == nil || err != nil {
 			return nil, err
@@ -195,7 +196,7 @@ func (m *diskModel) ready(ctx context.Context, c *cloud.Cloud) error {
 	})
 }
 
-func (m *diskModel) wanted(c *cloud.Cloud, mark string) *compute.Disk {
+func (m *diskModel) render(c *cloud.Cloud, mark string) *compute.Disk {
 	d := &compute.Disk{
 		Name: m.Name.ValueString(), SizeGb: m.Size.ValueInt64(), Labels: c.Marked(texts(m.Labels), mark),
 		AccessMode: m.AccessMode.ValueString(), ProvisionedIops: m.IOPS.ValueInt64(), ProvisionedThroughput: m.Throughput.ValueInt64(),

@@ -142,7 +142,7 @@ var going = []string{"STOPPING", "DEPROVISIONING", "PENDING_STOP"}
 // detached waits until no machine has the disk, as long as its machines are being
 // deleted. It returns the disk as it is then, nil where it is gone.
 func (m *diskModel) detached(ctx context.Context, c *cloud.Cloud, d *compute.Disk) (*compute.Disk, error) {
-	err := c.Until(ctx, m.path(c.Project), func(ctx context.Context) (bool, error) {
+	err := c.WaitUntil(ctx, m.path(c.Project), func(ctx context.Context) (bool, error) {
 		var err error
 		if d, err = m.get(ctx, c); d == nil || err != nil {
 			return err == nil, err
@@ -159,7 +159,7 @@ func (m *diskModel) detached(ctx context.Context, c *cloud.Cloud, d *compute.Dis
 			return false, &cloud.Error{Summary: "Still in use", Kind: cloud.InUse, Detail: fmt.Sprintf("The disk %s is attached to %s. Detach it first, or destroy what uses it.", m.Name.ValueString(), strings.Join(others, ", "))}
 		}
 		if len(users) > 0 {
-			cloud.Say(ctx, -1, "waiting for %s, which is being deleted, to let go of the disk %s", strings.Join(users, ", "), m.Name.ValueString())
+			cloud.ReportProgress(ctx, -1, "waiting for %s, which is being deleted, to let go of the disk %s", strings.Join(users, ", "), m.Name.ValueString())
 		}
 		return len(users) == 0, nil
 	})
@@ -190,6 +190,6 @@ func (m *diskModel) keep(ctx context.Context, c *cloud.Cloud, d *compute.Disk) e
 		tail += fmt.Sprintf("-%d", at.Unix())
 	}
 	s := &compute.Snapshot{Name: name[:min(len(name), 63-len(tail))] + tail, SourceDisk: m.path(c.Project), Labels: c.Marked(texts(m.Labels), "")}
-	cloud.Say(ctx, -1, "taking the snapshot %s, which stays and bills", s.Name)
+	cloud.ReportProgress(ctx, -1, "taking the snapshot %s, which stays and bills", s.Name)
 	return takeSnapshot(ctx, c, s, "", func() {}) // its name is the mark
 }

@@ -79,7 +79,7 @@ func filestoreSchema(context.Context) schema.Schema {
 			"protocol":            serversFixed("NFS_V3, which is the default, or NFS_V4_1, which ZONAL, REGIONAL and ENTERPRISE have, too."),
 			"share":               requiredFixed("Name of the share, which is the path that is mounted."),
 			"capacity_gb":         schema.Int64Attribute{Required: true, Description: "Size in GiB. It grows in place; BASIC_HDD and BASIC_SSD do not shrink. Each tier has a least size and steps."},
-			"network":             named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
+			"network":             referenceAttribute(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"connect_mode":        serversFixed("DIRECT_PEERING, which is the default, PRIVATE_SERVICE_ACCESS, which a Shared VPC needs, or PRIVATE_SERVICE_CONNECT."),
 			"reserved_ip_range":   serversFixed("Range that its addresses are from: a /29, for the older and larger tiers a /24 or /26, or the name of an allocated range. Default: Google's choice."),
 			"kms_key":             serversFixed("Key that the data is encrypted with, in full. Default: a key of Google."),
@@ -114,8 +114,8 @@ func (m *filestoreModel) parent(project string) string {
 	return fmt.Sprintf("projects/%s/locations/%s", project, m.Location.ValueString())
 }
 
-// named is that of model.
-func (m *filestoreModel) named(j job, id string) (map[string]string, error) {
+// parseImportID is that of model.
+func (m *filestoreModel) parseImportID(j job, id string) (map[string]string, error) {
 	project, location, name, err := place(j, id, "instances")
 	return map[string]string{"project": project, "location": location, "name": name}, err
 }
@@ -123,20 +123,20 @@ func (m *filestoreModel) named(j job, id string) (map[string]string, error) {
 // settle fills in where an instance is that names no place.
 func (m *filestoreModel) settle(j job) {
 	settleProject(j, &m.Project)
-	if given(m.Location) || !j.omitted("location") {
+	if isGiven(m.Location) || !j.omitted("location") {
 		return
 	}
 	location := j.cloud.Location()
 	if tiers[m.Tier.ValueString()].regional && scopeOf(location) == "zones" {
-		location = either(j.cloud.Region, location[:max(0, strings.LastIndexByte(location, '-'))])
+		location = firstNonEmpty(j.cloud.Region, location[:max(0, strings.LastIndexByte(location, '-'))])
 	}
 	if location != "" {
 		m.Location = types.StringValue(location)
 	}
 }
 
-// doomed adds notes to a plan that destroys an instance.
-func (m *filestoreModel) doomed(diags *diag.Diagnostics) {
+// noteDestroy adds notes to a plan that destroys an instance.
+func (m *filestoreModel) noteDestroy(diags *diag.Diagnostics) {
 	if m.Protection.ValueBool() {
 		diags.AddAttributeError(path.Root("deletion_protection"), "Filestore instance is protected", "deletion_protection is true: set it to false, apply, and destroy then.")
 	}
@@ -146,21 +146,21 @@ func (m *filestoreModel) doomed(diags *diag.Diagnostics) {
 func (m *filestoreModel) check(_ context.Context, j job, prior *filestoreModel) {
 	if prior == nil {
 		m.settle(j)
-		if !given(m.Location) && given(m.Tier) && j.omitted("location") {
-			nowhere(j.diags, "location")
+		if !isGiven(m.Location) && isGiven(m.Tier) && j.omitted("location") {
+			reportNoLocation(j.diags, "location")
 		}
-		if m.ID.IsUnknown() && given(m.Name) && given(m.Location) && given(m.Project) {
+		if m.ID.IsUnknown() && isGiven(m.Name) && isGiven(m.Location) && isGiven(m.Project) {
 			m.ID = types.StringValue(m.path(m.Project.ValueString()))
 		}
 	}
-	if given(m.Tier) {
+	if isGiven(m.Tier) {
 		m.checkTier(j, prior)
 	}
 	if prior == nil {
 		return
 	}
 	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
-		prior.doomed(j.diags)
+		prior.noteDestroy(j.diags)
 		checkDataLoss(j, "Filestore instance", why, m.AllowDataLoss, "Copy what is needed")
 	}
 	if prior.Status.ValueString() == "CREATING" { // it does not say these yet
@@ -179,10 +179,10 @@ func (m *filestoreModel) checkTier(j job, prior *filestoreModel) {
 	switch {
 	case !ok:
 		j.diags.AddAttributeWarning(path.Root("tier"), "Unknown tier", fmt.Sprintf("Stoke does not know %s; Google may. Known are BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL and ENTERPRISE.", name))
-	case given(m.Location) && t.regional != (scopeOf(m.Location.ValueString()) == "regions"):
+	case isGiven(m.Location) && t.regional != (scopeOf(m.Location.ValueString()) == "regions"):
 		j.diags.AddAttributeError(path.Root("location"), "Tier is not for this location",
 			fmt.Sprintf("Instances of the tier %s are in a %s, and location is %s.", name, map[bool]string{true: "region", false: "zone"}[t.regional], m.Location.ValueString()))
-	case prior != nil && !t.shrinks && len(differing(m.fixed(), prior.fixed())) == 0 && given(m.Capacity) && m.Capacity.ValueInt64() < prior.Capacity.ValueInt64():
+	case prior != nil && !t.shrinks && len(differing(m.fixed(), prior.fixed())) == 0 && isGiven(m.Capacity) && m.Capacity.ValueInt64() < prior.Capacity.ValueInt64():
 		j.diags.AddAttributeError(path.Root("capacity_gb"), "Instances of this tier do not shrink",
 			fmt.Sprintf("It has %d GiB, %d are declared, and the tier is %s. Declare its size; or, if the data may be "+
 				"lost, recreate it with -replace.", prior.Capacity.ValueInt64(), m.Capacity.ValueInt64(), name))
@@ -199,7 +199,7 @@ func (m *filestoreModel) fixed() map[string]attr.Value {
 
 // ready waits for an instance with an unknown operation.
 func (m *filestoreModel) ready(ctx context.Context, c *cloud.Cloud) error {
-	return until(ctx, c, "Filestore instance", m.path(c.Project), "READY", []string{"ERROR", "SUSPENDED"}, func(ctx context.Context) (*state, error) {
+	return waitForState(ctx, c, "Filestore instance", m.path(c.Project), "READY", []string{"ERROR", "SUSPENDED"}, func(ctx context.Context) (*state, error) {
 		f, err := m.get(ctx, c)
 		if f == nil || err != nil {
 			return nil, err

@@ -33,8 +33,8 @@ func (m *filestoreModel) isHeld(ctx context.Context, j job) (bool, error) {
 // create is that of model. It takes minutes, and for the larger tiers an hour.
 func (m *filestoreModel) create(ctx context.Context, j job, mark string, started func()) error {
 	m.settle(j)
-	c, wanted := j.cloud, m.wanted(j.cloud, mark)
-	return making[file.Instance, *file.Operation]{
+	c, wanted := j.cloud, m.render(j.cloud, mark)
+	return creation[file.Instance, *file.Operation]{
 		what:   "Filestore instance",
 		path:   m.path(c.Project),
 		get:    func(ctx context.Context) (*file.Instance, error) { return m.get(ctx, c) },
@@ -49,12 +49,12 @@ func (m *filestoreModel) create(ctx context.Context, j job, mark string, started
 	}.run(ctx, c, mark, started)
 }
 
-func (m *filestoreModel) wanted(c *cloud.Cloud, mark string) *file.Instance {
+func (m *filestoreModel) render(c *cloud.Cloud, mark string) *file.Instance {
 	return &file.Instance{
 		Tier: m.Tier.ValueString(), Protocol: m.Protocol.ValueString(), KmsKeyName: m.Key.ValueString(), Description: m.Description.ValueString(),
 		Labels: c.Marked(texts(m.Labels), mark), DeletionProtectionEnabled: m.Protection.ValueBool(), FileShares: m.shares(),
 		Networks: []*file.NetworkConfig{{
-			Network: either(m.Network.ValueString(), "default"), Modes: []string{"MODE_IPV4"},
+			Network: firstNonEmpty(m.Network.ValueString(), "default"), Modes: []string{"MODE_IPV4"},
 			ConnectMode: m.ConnectMode.ValueString(), ReservedIpRange: m.ReservedRange.ValueString(),
 		}},
 	}
@@ -71,13 +71,13 @@ func (m *filestoreModel) shares() []*file.FileShareConfig {
 // options returns an export with Google's defaults for omitted arguments.
 func (e exportModel) options() *file.NfsExportOptions {
 	o := &file.NfsExportOptions{
-		IpRanges: list(e.Ranges), AccessMode: either(e.Access.ValueString(), "READ_WRITE"), SquashMode: either(e.Squash.ValueString(), "NO_ROOT_SQUASH"),
+		IpRanges: list(e.Ranges), AccessMode: firstNonEmpty(e.Access.ValueString(), "READ_WRITE"), SquashMode: firstNonEmpty(e.Squash.ValueString(), "NO_ROOT_SQUASH"),
 		AnonUid: e.UID.ValueInt64(), AnonGid: e.GID.ValueInt64(),
 	}
-	if given(e.UID) {
+	if isGiven(e.UID) {
 		o.ForceSendFields = append(o.ForceSendFields, "AnonUid")
 	}
-	if given(e.GID) {
+	if isGiven(e.GID) {
 		o.ForceSendFields = append(o.ForceSendFields, "AnonGid")
 	}
 	return o
@@ -111,11 +111,11 @@ func (e exportModel) means(o *file.NfsExportOptions) bool {
 		d.AnonUid, d.AnonGid = anonymous(e.UID), anonymous(e.GID)
 	}
 	is := *o
-	is.AccessMode, is.SquashMode = either(o.AccessMode, "READ_WRITE"), either(o.SquashMode, "NO_ROOT_SQUASH")
-	if is.SquashMode == "ROOT_SQUASH" && is.AnonUid == 0 && !given(e.UID) {
+	is.AccessMode, is.SquashMode = firstNonEmpty(o.AccessMode, "READ_WRITE"), firstNonEmpty(o.SquashMode, "NO_ROOT_SQUASH")
+	if is.SquashMode == "ROOT_SQUASH" && is.AnonUid == 0 && !isGiven(e.UID) {
 		is.AnonUid = nobody
 	}
-	if is.SquashMode == "ROOT_SQUASH" && is.AnonGid == 0 && !given(e.GID) {
+	if is.SquashMode == "ROOT_SQUASH" && is.AnonGid == 0 && !isGiven(e.GID) {
 		is.AnonGid = nobody
 	}
 	ranges := slices.Sorted(slices.Values(is.IpRanges))
@@ -123,7 +123,7 @@ func (e exportModel) means(o *file.NfsExportOptions) bool {
 }
 
 func anonymous(id types.Int64) int64 {
-	if given(id) {
+	if isGiven(id) {
 		return id.ValueInt64()
 	}
 	return nobody

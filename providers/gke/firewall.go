@@ -59,7 +59,7 @@ func firewallSchema(context.Context) schema.Schema {
 		Description: "A firewall rule of a VPC network, for incoming connections. It is either of allow or of deny.",
 		Attributes: map[string]schema.Attribute{
 			"name":          requiredName("Its name.", 63),
-			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
+			"network":       referenceAttribute(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"description":   servers("Its purpose, for readers."),
 			"source_ranges": sources,
 			"source_tags": tagSet("Network tags of source machines, in addition to source_ranges: one of the two has " +
@@ -82,8 +82,8 @@ func (m *firewallModel) path(project string) string {
 	return fmt.Sprintf("projects/%s/global/firewalls/%s", project, m.Name.ValueString())
 }
 
-// named is that of model.
-func (m *firewallModel) named(j job, id string) (map[string]string, error) {
+// parseImportID is that of model.
+func (m *firewallModel) parseImportID(j job, id string) (map[string]string, error) {
 	return globally(j, id, "firewalls", "firewall rule")
 }
 
@@ -131,11 +131,11 @@ var ruleFields = []struct {
 	}},
 }
 
-// wanted renders the request for the rule, with a mark below its description.
-func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
+// render renders the request for the rule, with a mark below its description.
+func (m *firewallModel) render(c *cloud.Cloud, mark string) *compute.Firewall {
 	f := &compute.Firewall{Name: m.Name.ValueString(), Direction: "INGRESS", Network: m.Network.ValueString()}
 	for _, field := range ruleFields {
-		if v, ok := field.of(m).(attr.Value); !ok || given(v) {
+		if v, ok := field.of(m).(attr.Value); !ok || isGiven(v) {
 			field.set(f, m, mark)
 			if ok { // priority 0 is one
 				f.ForceSendFields = append(f.ForceSendFields, field.name)
@@ -143,7 +143,7 @@ func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
 		}
 	}
 	f.Description = cloud.Describe(m.Description.ValueString(), mark) // the mark has to be there
-	f.Network = inFull(either(f.Network, "default"), c.Project, networks)
+	f.Network = inFull(firstNonEmpty(f.Network, "default"), c.Project, networks)
 	return f
 }
 
@@ -166,8 +166,8 @@ func (m *firewallModel) patch(prior *firewallModel, mark string) *compute.Firewa
 
 // create is that of model.
 func (m *firewallModel) create(ctx context.Context, j job, mark string, started func()) error {
-	c, wanted := j.cloud, m.wanted(j.cloud, mark)
-	return making[compute.Firewall, *compute.Operation]{
+	c, wanted := j.cloud, m.render(j.cloud, mark)
+	return creation[compute.Firewall, *compute.Operation]{
 		what: "firewall rule",
 		path: m.path(c.Project),
 		get:  func(ctx context.Context) (*compute.Firewall, error) { return m.get(ctx, c) },

@@ -39,7 +39,7 @@ func (r ruleModel) ports() []string { return ordered(r.Ports) }
 func ordered(v interface{ Elements() []attr.Value }) []string {
 	var all []string
 	for _, e := range v.Elements() {
-		if s, ok := e.(types.String); ok && given(s) {
+		if s, ok := e.(types.String); ok && isGiven(s) {
 			all = append(all, s.ValueString())
 		}
 	}
@@ -76,7 +76,7 @@ func sameRules(was types.List, now []ruleModel) types.List {
 // check is that of model.
 func (m *firewallModel) check(_ context.Context, j job, _ *firewallModel) {
 	settleProject(j, &m.Project)
-	if m.ID.IsUnknown() && given(m.Name) && given(m.Project) {
+	if m.ID.IsUnknown() && isGiven(m.Name) && isGiven(m.Project) {
 		m.ID = types.StringValue(m.path(m.Project.ValueString()))
 	}
 	if !m.Allow.IsUnknown() && !m.Deny.IsUnknown() && (len(m.Allow.Elements()) > 0) == (len(m.Deny.Elements()) > 0) {
@@ -135,7 +135,7 @@ var ported = []string{"tcp", "udp", "sctp", "6", "17", "132"}
 func (m *firewallModel) checkPorts(j job, name string, blocks types.List) {
 	for n, r := range rulesOf(blocks) {
 		at := path.Root(name).AtListIndex(n).AtName("ports")
-		if given(r.Protocol) && len(r.Ports.Elements()) > 0 && !slices.Contains(ported, strings.ToLower(r.Protocol.ValueString())) {
+		if isGiven(r.Protocol) && len(r.Ports.Elements()) > 0 && !slices.Contains(ported, strings.ToLower(r.Protocol.ValueString())) {
 			j.diags.AddAttributeError(at, "Protocol has no ports", fmt.Sprintf("Of %s all is meant; tcp, udp and sctp have ports. Leave ports out.", r.Protocol.ValueString()))
 		}
 		for _, text := range r.ports() {

@@ -55,8 +55,8 @@ type model[M any] interface {
 	// update changes the object from prior to the model.
 	update(ctx context.Context, j job, prior *M) error
 	remove(ctx context.Context, j job) error
-	// named are the attributes that say which object is imported.
-	named(j job, id string) (map[string]string, error)
+	// parseImportID are the attributes that say which object is imported.
+	parseImportID(j job, id string) (map[string]string, error)
 	// check looks at a plan. prior is nil for a create.
 	check(ctx context.Context, j job, prior *M)
 }
@@ -75,7 +75,7 @@ type job struct {
 	*settings
 	cloud *cloud.Cloud // of the object's project
 	diags *diag.Diagnostics
-	begun begun // what an earlier apply has left to be finished
+	begun unfinishedReason // what an earlier apply has left to be finished
 	// config has the arguments of the configuration, by name: in a plan, omitted
 	// arguments and unknown ones look the same.
 	config map[string]tftypes.Value
@@ -98,7 +98,7 @@ func (j job) open(names ...string) bool {
 
 // settleProject fills in the project of what names none.
 func settleProject(j job, project *types.String) {
-	if !given(*project) && j.omitted("project") {
+	if !isGiven(*project) && j.omitted("project") {
 		*project = types.StringValue(j.cloud.Project)
 	}
 }
@@ -114,7 +114,7 @@ func (l *life[M, P]) job(of P, diags *diag.Diagnostics) (job, error) {
 	if l.settings == nil {
 		return job{}, errUnconfigured
 	}
-	return job{settings: l.settings, cloud: l.settings.cloud.In(of.head().project.ValueString()), diags: diags}, nil
+	return job{settings: l.settings, cloud: l.settings.cloud.ForProject(of.head().project.ValueString()), diags: diags}, nil
 }
 
 // Metadata names the type.
@@ -166,8 +166,8 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
 	}
 	if req.Plan.Raw.IsNull() && prior != nil && !resp.Diagnostics.HasError() {
-		if of, ok := any(prior).(interface{ doomed(*diag.Diagnostics) }); ok && readBegun(ctx, req.Private) != begunCreate {
-			of.doomed(&resp.Diagnostics)
+		if of, ok := any(prior).(interface{ noteDestroy(*diag.Diagnostics) }); ok && readBegun(ctx, req.Private) != begunCreate {
+			of.noteDestroy(&resp.Diagnostics)
 		}
 		if of, ok := any(prior).(interface{ leaves(context.Context) }); ok {
 			of.leaves(ctx)
@@ -241,7 +241,7 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 	err = plan.create(l.holding(limited, plan, j), j, mark, func() { there = true })
 	unseen := false
 	if err != nil && !there {
-		there, unseen = l.unsure(ctx, plan, j, err)
+		there, unseen = l.settleCreate(ctx, plan, j, err)
 	}
 	if unseen {
 		l.storeUnseen(ctx, req.Plan, resp)
@@ -249,7 +249,7 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	if err != nil && there {
-		there = l.left(ctx, plan, j)
+		there = l.hasLeftover(ctx, plan, j)
 	}
 	if there {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
@@ -266,7 +266,7 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 // holding returns the context of a change: with the mark of the operation, and with a look at the object
 // for preconditions that fail.
 func (l *life[M, P]) holding(ctx context.Context, of P, j job) context.Context {
-	ctx = cloud.Under(ctx, cloud.MarkOf(providers.CallFrom(ctx).Operation))
+	ctx = cloud.WithMark(ctx, cloud.MarkOf(providers.CallFrom(ctx).Operation))
 	object, ok := any(of).(interface {
 		isHeld(ctx context.Context, j job) (bool, error)
 	})
@@ -276,9 +276,9 @@ func (l *life[M, P]) holding(ctx context.Context, of P, j job) context.Context {
 	return cloud.Holding(ctx, func(ctx context.Context) (bool, error) { return object.isHeld(ctx, j) })
 }
 
-// left reports whether a failed create has left something; what cannot be seen
+// hasLeftover reports whether a failed create has left something; what cannot be seen
 // may be there.
-func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
+func (l *life[M, P]) hasLeftover(ctx context.Context, plan P, j job) bool {
 	now := new(M)
 	*now = *plan
 	j.diags = &diag.Diagnostics{} // store says the same again
@@ -289,11 +289,11 @@ func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
 // lookTime is how long a create with an unknown result is observed.
 const lookTime = 30 * time.Second
 
-// unsure looks what became of a create that got no answer, or that was cut off. An
+// settleCreate looks what became of a create that got no answer, or that was cut off. An
 // object that exists is kept, and the next apply continues with it. unseen: whether
 // it exists, or will exist, is not known: a call that was cut off may still be on
 // its way.
-func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) (there, unseen bool) {
+func (l *life[M, P]) settleCreate(ctx context.Context, plan P, j job, err error) (there, unseen bool) {
 	lost := errors.As(err, new(*cloud.UnsureError))
 	if kind := cloud.KindOf(err); !lost && kind != cloud.Ambiguous && kind != cloud.Other {
 		return false, false
@@ -319,7 +319,7 @@ func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) (ther
 // storeUnseen stores the planned values of an object that may exist, with the mark for
 // the next read.
 func (l *life[M, P]) storeUnseen(ctx context.Context, planned tfsdk.Plan, resp *resource.CreateResponse) {
-	raw, err := known(planned.Raw)
+	raw, err := nullUnknown(planned.Raw)
 	if err != nil {
 		resp.Diagnostics.AddError("State cannot be stored", sentence(err))
 		return

@@ -11,9 +11,9 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// making is how an object is made whose name is the caller's choice. It is looked
+// creation is how an object is made whose name is the caller's choice. It is looked
 // for first; an existing one is adopted only if it carries the mark.
-type making[T, O any] struct {
+type creation[T, O any] struct {
 	what   string                            // in messages: "disk"
 	path   string                            // in its API
 	get    func(context.Context) (*T, error) // nil if there is none
@@ -24,7 +24,7 @@ type making[T, O any] struct {
 }
 
 // run makes the object, and calls started as soon as there is one.
-func (k making[T, O]) run(ctx context.Context, c *cloud.Cloud, mark string, started func()) error {
+func (k creation[T, O]) run(ctx context.Context, c *cloud.Cloud, mark string, started func()) error {
 	there, err := k.get(ctx)
 	if err != nil {
 		return err
@@ -53,23 +53,23 @@ func (k making[T, O]) run(ctx context.Context, c *cloud.Cloud, mark string, star
 // state is the status of an object that stoke waits for.
 type state struct{ status, why string } // why is what the API says of a failure
 
-// until waits for an object with an unknown operation. look returns nil for a
+// waitForState waits for an object with an unknown operation. look returns nil for a
 // missing object.
-func until(ctx context.Context, c *cloud.Cloud, what, name, ready string, failed []string, look func(context.Context) (*state, error)) error {
-	return c.Until(ctx, name, func(ctx context.Context) (bool, error) {
+func waitForState(ctx context.Context, c *cloud.Cloud, what, name, ready string, failed []string, look func(context.Context) (*state, error)) error {
+	return c.WaitUntil(ctx, name, func(ctx context.Context) (bool, error) {
 		now, err := look(ctx)
 		switch {
 		case err != nil:
-			return false, cloud.Unseen(name, err)
+			return false, cloud.UnknownResult(name, err)
 		case now == nil:
 			return false, fmt.Errorf("the %s %s could not be made, and is gone; apply again", what, last(name))
 		}
 		for _, f := range failed {
 			if now.status == f {
-				return false, fmt.Errorf("the %s %s is %s (%s): mend it in the Cloud Console, or delete it and apply again", what, last(name), f, either(now.why, "Google does not say why"))
+				return false, fmt.Errorf("the %s %s is %s (%s): mend it in the Cloud Console, or delete it and apply again", what, last(name), f, firstNonEmpty(now.why, "Google does not say why"))
 			}
 		}
-		cloud.Say(ctx, -1, "waiting for the %s %s: %s", what, last(name), strings.ToLower(now.status))
+		cloud.ReportProgress(ctx, -1, "waiting for the %s %s: %s", what, last(name), strings.ToLower(now.status))
 		return now.status == ready, nil
 	})
 }

@@ -54,7 +54,7 @@ func (s sameThing) MarkdownDescription(ctx context.Context) string { return s.De
 
 // PlanModifyString is that of planmodifier.String.
 func (s sameThing) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if !given(req.StateValue) || !given(req.PlanValue) || req.PlanValue.Equal(req.StateValue) {
+	if !isGiven(req.StateValue) || !isGiven(req.PlanValue) || req.PlanValue.Equal(req.StateValue) {
 		return
 	}
 	was, is := naming{text: req.StateValue.ValueString()}, naming{text: req.PlanValue.ValueString()}
@@ -62,10 +62,10 @@ func (s sameThing) PlanModifyString(ctx context.Context, req planmodifier.String
 		var before, after types.String
 		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root(name), &before)...)
 		resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root(name), &after)...)
-		was.project = either(was.project, before.ValueString())
-		is.project = either(is.project, after.ValueString())
+		was.project = firstNonEmpty(was.project, before.ValueString())
+		is.project = firstNonEmpty(is.project, after.ValueString())
 	}
-	is.project = either(is.project, was.project)
+	is.project = firstNonEmpty(is.project, was.project)
 	if s.same(was, is) {
 		resp.PlanValue = req.StateValue
 	}
@@ -147,7 +147,7 @@ func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRe
 	j, err := l.job(state, &resp.Diagnostics)
 	var named map[string]string
 	if err == nil {
-		named, err = state.named(j, req.ID)
+		named, err = state.parseImportID(j, req.ID)
 	}
 	if err != nil {
 		resp.Diagnostics.AddError("Invalid import identifier", sentence(err))
@@ -169,7 +169,7 @@ func declare(ctx context.Context, state *tfsdk.State) error {
 	ty := state.Schema.Type().TerraformType(ctx)
 	raw, err := declared.Unmarshal(ty)
 	if err == nil {
-		raw, err = known(raw)
+		raw, err = nullUnknown(raw)
 	}
 	var all map[string]tftypes.Value
 	if err == nil {

@@ -132,7 +132,7 @@ func poolSchema(context.Context) schema.Schema {
 			"autoscaling and the groups of settings, which are removed. " +
 			"Changes that recreate nodes are sent in one call, so that nodes are recreated once.",
 		Attributes: map[string]schema.Attribute{
-			"cluster":            named(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
+			"cluster":            referenceAttribute(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
 			"name":               requiredName("Its name.", 40),
 			"node_count":         serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
 			"initial_node_count": optionalNumber("Nodes in each zone that a pool with autoscaling is made with. Default: min, or as many as total_min needs. A change has no effect on an existing pool."),
@@ -249,9 +249,9 @@ func acceleratorSchema() schema.Block {
 	}
 }
 
-// named implements model: PROJECT/LOCATION/CLUSTER/NAME, LOCATION/CLUSTER/NAME,
+// parseImportID implements model: PROJECT/LOCATION/CLUSTER/NAME, LOCATION/CLUSTER/NAME,
 // or the path.
-func (m *poolModel) named(j job, id string) (map[string]string, error) {
+func (m *poolModel) parseImportID(j job, id string) (map[string]string, error) {
 	cluster, name := id, ""
 	if at := strings.LastIndexByte(id, '/'); at > 0 {
 		cluster, name = strings.TrimSuffix(id[:at], "/nodePools"), id[at+1:]

@@ -16,11 +16,12 @@ import (
 // after its creation is recreated. A pool that has been complete once keeps its
 // nodes: they may be full of work.
 func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
-	where, j, err := m.at(j)
+	where, j, err := m.locate(j)
 	if err != nil {
 		return err
 	}
-	if err := j.cloud.Settle(ctx, where.pool, where.location, "finishing the node pool "+m.Name.ValueString()); err != nil && !scarce(err) {
+	if err := j.cloud.Settle(ctx, where.pool, where.location, "finishing the node pool "+m.Name.ValueString()); err != nil &&
+		!isScarcity(err) {
 		return err
 	}
 	now, err := getPool(ctx, j.cloud, where.pool)
@@ -39,11 +40,11 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	}
 	// The pool keeps the step of its creation: another fallback is for other
 	// creates.
-	taken := prior.taken()
+	taken := prior.stepTaken()
 	if taken == nil {
-		taken = m.taken() // of one that was imported
+		taken = m.stepTaken() // of one that was imported
 	}
-	wanted, was := m.as(taken), prior.as(taken)
+	wanted, was := m.withStep(taken), prior.withStep(taken)
 	var done []string
 	for _, row := range poolTable {
 		if slices.Contains(done, row.group) || !row.changed(wanted, was) {
@@ -63,9 +64,9 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 
 // resume continues a create that failed after its apply had ended: with the next
 // step of the fallback if machines were lacking, otherwise with all of them.
-func (m *poolModel) resume(ctx context.Context, j job, where at, now *containerpb.NodePool) error {
+func (m *poolModel) resume(ctx context.Context, j job, where poolPlace, now *containerpb.NodePool) error {
 	mark, n := now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now)
-	if scarce(failed(now)) && n < len(m.steps()) {
+	if isScarcity(failed(now)) && n < len(m.steps()) {
 		return m.walk(ctx, j, where, now, mark, n, func() {})
 	}
 	if err := deletePool(ctx, j.cloud, where, "deleting the node pool that could not be made"); err != nil {
@@ -76,7 +77,7 @@ func (m *poolModel) resume(ctx context.Context, j job, where at, now *containerp
 
 // follows refuses nodes of a version that the control plane does not have yet,
 // which is upgraded first.
-func (m *poolModel) follows(ctx context.Context, j job, where at) error {
+func (m *poolModel) follows(ctx context.Context, j job, where poolPlace) error {
 	k, err := cloud.Read(ctx, j.cloud, func(ctx context.Context) (*containerpb.Cluster, error) {
 		return j.cloud.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: where.cluster})
 	})
@@ -91,7 +92,7 @@ func (m *poolModel) follows(ctx context.Context, j job, where at) error {
 
 // change makes the one call of a group, and waits. If its answer is lost, it is not
 // repeated before the result was observed: each may recreate all nodes.
-func (m *poolModel) change(ctx context.Context, j job, where at, group string, prior *poolModel, now *containerpb.NodePool) error {
+func (m *poolModel) change(ctx context.Context, j job, where poolPlace, group string, prior *poolModel, now *containerpb.NodePool) error {
 	what := "changing " + group + " of the node pool " + m.Name.ValueString()
 	op, happened, err := cloud.Make(ctx, j.cloud, func(ctx context.Context) (*containerpb.Operation, error) {
 		return m.send(ctx, j.cloud, where, group, prior, now)
@@ -131,7 +132,7 @@ func (m *poolModel) matches(ctx context.Context, j job, p *containerpb.NodePool,
 	}
 	if group == bySize {
 		j.sizes.forget()
-		n, err := j.sizes.of(ctx, j.cloud, p, m.NodeCount.ValueInt64())
+		n, err := j.sizes.sizeOf(ctx, j.cloud, p, m.NodeCount.ValueInt64())
 		if err != nil {
 			return false, err
 		}
@@ -145,12 +146,12 @@ func (m *poolModel) matches(ctx context.Context, j job, p *containerpb.NodePool,
 	return true, nil
 }
 
-func (m *poolModel) send(ctx context.Context, c *cloud.Cloud, where at, group string, prior *poolModel, now *containerpb.NodePool) (*containerpb.Operation, error) {
+func (m *poolModel) send(ctx context.Context, c *cloud.Cloud, where poolPlace, group string, prior *poolModel, now *containerpb.NodePool) (*containerpb.Operation, error) {
 	switch group {
 	case byManagement:
 		return c.Clusters.SetNodePoolManagement(ctx, &containerpb.SetNodePoolManagementRequest{Name: where.pool, Management: m.management()})
 	case byAutoscaling:
-		return c.Clusters.SetNodePoolAutoscaling(ctx, &containerpb.SetNodePoolAutoscalingRequest{Name: where.pool, Autoscaling: m.scaling().wanted()})
+		return c.Clusters.SetNodePoolAutoscaling(ctx, &containerpb.SetNodePoolAutoscalingRequest{Name: where.pool, Autoscaling: m.scaling().render()})
 	case bySize:
 		return c.Clusters.SetNodePoolSize(ctx, &containerpb.SetNodePoolSizeRequest{Name: where.pool, NodeCount: int32(m.NodeCount.ValueInt64())}) //nolint:gosec // nodes
 	}

@@ -25,7 +25,7 @@ func (m *poolModel) checkSettings(j job) {
 		}
 	}
 	lasts := func(at path.Path, v types.String) {
-		if !given(v) {
+		if !isGiven(v) {
 			return
 		}
 		if d, err := time.ParseDuration(v.ValueString()); err != nil || d <= 0 {
@@ -53,10 +53,10 @@ func (m *poolModel) checkSettings(j job) {
 	if len(m.BootDisks.Elements()) > 0 && !m.ImageStreaming.ValueBool() && !j.open("image_streaming") {
 		j.diags.AddAttributeError(path.Root("secondary_boot_disks"), "Secondary boot disks without image streaming", "Set image_streaming = true: it is what uses them.")
 	}
-	if m.FastSocket.ValueBool() && !m.GVNIC.ValueBool() && given(m.GVNIC) {
+	if m.FastSocket.ValueBool() && !m.GVNIC.ValueBool() && isGiven(m.GVNIC) {
 		j.diags.AddAttributeError(path.Root("fast_socket"), "Fast socket without gVNIC", "Set gvnic = true.")
 	}
-	if m.MaxSurge.ValueInt64() == 0 && m.MaxUnavailable.ValueInt64() == 0 && given(m.MaxSurge) && given(m.MaxUnavailable) && m.BlueGreen.IsNull() && !(j.omitted("max_surge") && j.omitted("max_unavailable")) {
+	if m.MaxSurge.ValueInt64() == 0 && m.MaxUnavailable.ValueInt64() == 0 && isGiven(m.MaxSurge) && isGiven(m.MaxUnavailable) && m.BlueGreen.IsNull() && !(j.omitted("max_surge") && j.omitted("max_unavailable")) {
 		j.diags.AddAttributeError(path.Root("max_surge"), "Upgrades without a node", "Give max_surge or "+
 			"max_unavailable: with neither no node can be recreated.")
 	}
@@ -71,9 +71,9 @@ func (m *poolModel) checkBlueGreen(j job, lasts func(path.Path, types.String)) {
 	lasts(at.AtName("batch_soak"), b.BatchSoak)
 	lasts(at.AtName("pool_soak"), b.PoolSoak)
 	switch p := b.Percentage.ValueFloat64(); {
-	case given(b.Percentage) && given(b.Count):
+	case isGiven(b.Percentage) && isGiven(b.Count):
 		j.diags.AddAttributeError(at, "Batch given twice", "Give batch_percentage or batch_node_count.")
-	case given(b.Percentage) && (p <= 0 || p > 1):
+	case isGiven(b.Percentage) && (p <= 0 || p > 1):
 		j.diags.AddAttributeError(at.AtName("batch_percentage"), "Batch is no part", fmt.Sprintf("%v is not between 0 and 1.", p))
 	}
 }
@@ -82,7 +82,7 @@ func (m *poolModel) checkBlueGreen(j job, lasts func(path.Path, types.String)) {
 // where that cannot be read a table that may be out of date.
 func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
 	a := m.gpus()
-	if a == nil || !given(a.Type) {
+	if a == nil || !isGiven(a.Type) {
 		return
 	}
 	where := at.AtName("zones")
@@ -95,15 +95,15 @@ func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
 		all, live := acceleratorsIn(ctx, j, zone)
 		switch known := catalogue.Zones[kind]; {
 		case live && !slices.Contains(all, kind):
-			j.diags.AddAttributeError(where, "Zone does not have this GPU", fmt.Sprintf("%s has no %s. It has: %s.%s", zone, kind, either(strings.Join(all, ", "), "no GPUs"), elsewhere(kind, zone)))
+			j.diags.AddAttributeError(where, "Zone does not have this GPU", fmt.Sprintf("%s has no %s. It has: %s.%s", zone, kind, firstNonEmpty(strings.Join(all, ", "), "no GPUs"), otherZones(kind, zone)))
 		case !live && known != nil && !slices.Contains(known, zone):
-			j.diags.AddAttributeWarning(where, "Zone may not have this GPU", fmt.Sprintf("By the table of %s, %s has no %s.%s", catalogue.ZonesAsOf, zone, kind, elsewhere(kind, zone)))
+			j.diags.AddAttributeWarning(where, "Zone may not have this GPU", fmt.Sprintf("By the table of %s, %s has no %s.%s", catalogue.ZonesAsOf, zone, kind, otherZones(kind, zone)))
 		}
 	}
 }
 
-// elsewhere names zones of the same region that have a GPU by the table.
-func elsewhere(kind, zone string) string {
+// otherZones names zones of the same region that have a GPU by the table.
+func otherZones(kind, zone string) string {
 	near := slices.DeleteFunc(slices.Clone(catalogue.Zones[kind]), func(other string) bool { return regionOf(other) != regionOf(zone) || other == zone })
 	if len(near) == 0 {
 		return ""
@@ -118,7 +118,7 @@ func (m *poolModel) checkLocalSSDs(j job, refuse func(name, summary, detail stri
 	if raw > 0 {
 		name, n = "raw_local_ssd_count", raw
 	}
-	machine := either(m.MachineType.ValueString(), catalogue.Default)
+	machine := firstNonEmpty(m.MachineType.ValueString(), catalogue.Default)
 	allowed, ok := catalogue.SSDs(machine)
 	switch {
 	case scratch > 0 && raw > 0:

@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// wanted renders the request for the pool.
-func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
+// render renders the request for the pool.
+func (m *poolModel) render(j job, mark string, n int) *containerpb.NodePool {
 	labels := j.cloud.Marked(texts(m.ResourceLabels), mark)
 	if n > 0 {
 		labels[cloud.Step] = strconv.Itoa(n)
@@ -31,7 +31,7 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 		config.FlexStart = &flex
 	}
 	config.ReservationAffinity = m.affinity()
-	if given(m.WorkloadMetadata) {
+	if isGiven(m.WorkloadMetadata) {
 		config.WorkloadMetadataConfig = m.metadata()
 	}
 	if k := m.LocalSSDs.ValueInt64(); k > 0 {
@@ -41,13 +41,13 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 		config.LocalNvmeSsdBlockConfig = &containerpb.LocalNvmeSsdBlockConfig{LocalSsdCount: int32(k)} //nolint:gosec // a few
 	}
 	m.settings(config)
-	if given(m.ImageStreaming) {
+	if isGiven(m.ImageStreaming) {
 		config.GcfsConfig = &containerpb.GcfsConfig{Enabled: m.ImageStreaming.ValueBool()}
 	}
-	if given(m.GVNIC) {
+	if isGiven(m.GVNIC) {
 		config.Gvnic = &containerpb.VirtualNIC{Enabled: m.GVNIC.ValueBool()}
 	}
-	if given(m.FastSocket) {
+	if isGiven(m.FastSocket) {
 		config.FastSocket = &containerpb.FastSocket{Enabled: m.FastSocket.ValueBool()}
 	}
 	p := &containerpb.NodePool{Name: m.Name.ValueString(), Config: config, Locations: list(m.Zones)}
@@ -60,17 +60,17 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 
 // policies sets the parts of the pool other than the nodes' configuration.
 func (m *poolModel) policies(p *containerpb.NodePool) {
-	if given(m.Autoscaling) {
-		p.Autoscaling = m.scaling().wanted()
+	if isGiven(m.Autoscaling) {
+		p.Autoscaling = m.scaling().render()
 	}
 	flex := m.FlexStart.ValueBool()
-	if given(m.AutoRepair) || given(m.AutoUpgrade) || flex {
+	if isGiven(m.AutoRepair) || isGiven(m.AutoUpgrade) || flex {
 		p.Management = m.management()
 	}
-	if !flex && !m.Queued.ValueBool() && (given(m.MaxSurge) || given(m.MaxUnavailable) || given(m.BlueGreen)) { // those upgrade by SHORT_LIVED, and by nothing else
+	if !flex && !m.Queued.ValueBool() && (isGiven(m.MaxSurge) || isGiven(m.MaxUnavailable) || isGiven(m.BlueGreen)) { // those upgrade by SHORT_LIVED, and by nothing else
 		p.UpgradeSettings = m.upgrade()
 	}
-	if given(m.Drain) {
+	if isGiven(m.Drain) {
 		p.NodeDrainConfig = m.drain()
 	}
 	if m.Excluded.ValueBool() {
@@ -93,10 +93,10 @@ func (m *poolModel) policies(p *containerpb.NodePool) {
 // settings sets the grouped settings, and arguments that only count at
 // creation.
 func (m *poolModel) settings(config *containerpb.NodeConfig) {
-	if given(m.Kubelet) {
+	if isGiven(m.Kubelet) {
 		config.KubeletConfig = m.kubelet()
 	}
-	if given(m.Linux) {
+	if isGiven(m.Linux) {
 		config.LinuxNodeConfig = m.linux()
 	}
 	config.MaxRunDuration = duration(m.MaxRun)
@@ -130,7 +130,7 @@ func (m *poolModel) metadata() *containerpb.WorkloadMetadataConfig {
 // management is as declared, on where nothing is: false there would be a choice.
 func (m *poolModel) management() *containerpb.NodeManagement {
 	on := func(v types.Bool, otherwise bool) bool {
-		if given(v) {
+		if isGiven(v) {
 			return v.ValueBool()
 		}
 		return otherwise
@@ -138,7 +138,7 @@ func (m *poolModel) management() *containerpb.NodeManagement {
 	return &containerpb.NodeManagement{AutoRepair: on(m.AutoRepair, !m.FlexStart.ValueBool()), AutoUpgrade: on(m.AutoUpgrade, true)}
 }
 
-func (s *scalingModel) wanted() *containerpb.NodePoolAutoscaling {
+func (s *scalingModel) render() *containerpb.NodePoolAutoscaling {
 	if s == nil {
 		return &containerpb.NodePoolAutoscaling{}
 	}
@@ -174,17 +174,17 @@ func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTa
 		all = append(all, &containerpb.NodeTaint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: containerpb.NodeTaint_Effect(containerpb.NodeTaint_Effect_value[t.Effect.ValueString()])})
 	}
 	for _, t := range there {
-		if gkes(t) && !m.declares(t) {
+		if isGKETaint(t) && !m.declares(t) {
 			all = append(all, t)
 		}
 	}
 	return all
 }
 
-// gkes reports whether GKE sets a taint by itself: for GPUs and TPUs, for queued
+// isGKETaint reports whether GKE sets a taint by itself: for GPUs and TPUs, for queued
 // pools, and where images for other machines would not run, such as on Arm
 // (hashicorp/terraform-provider-google#13308).
-func gkes(t *containerpb.NodeTaint) bool {
+func isGKETaint(t *containerpb.NodeTaint) bool {
 	switch t.GetKey() {
 	case "nvidia.com/gpu":
 		return t.GetValue() == "present"

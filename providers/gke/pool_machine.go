@@ -33,7 +33,7 @@ func unattachable(name string, cpus int64, a *acceleratorModel) string {
 // checkPods refuses a number of pods that Google gives no node.
 // https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
 func checkPods(m *poolModel, j job) {
-	if n := m.PodsPerNode.ValueInt64(); given(m.PodsPerNode) && (n < 8 || n > 256) {
+	if n := m.PodsPerNode.ValueInt64(); isGiven(m.PodsPerNode) && (n < 8 || n > 256) {
 		j.diags.AddAttributeError(path.Root("max_pods_per_node"), "No node has so many pods", fmt.Sprintf("%d is not between 8 and 256.", n))
 	}
 }
@@ -78,7 +78,7 @@ func checkOffer(ctx context.Context, m *poolModel, j job, refuse func(name, summ
 	}
 	asked := false
 	for _, zone := range zones {
-		name := either(m.MachineType.ValueString(), catalogue.Default)
+		name := firstNonEmpty(m.MachineType.ValueString(), catalogue.Default)
 		there, known := machineIn(ctx, j, zone, name)
 		switch {
 		case known && there == nil && ok && lacksGPU(ctx, j, zone, kind.GPU): // checkZones names zones that have the GPU

@@ -12,17 +12,17 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// at is where a pool is.
-type at struct {
+// poolPlace is where a pool is.
+type poolPlace struct {
 	cluster, pool, location string // paths of the API
 }
 
-// at also sets the project of a pool's calls to its cluster's project.
-func (m *poolModel) at(j job) (at, job, error) {
+// locate also sets the project of a pool's calls to its cluster's project.
+func (m *poolModel) locate(j job) (poolPlace, job, error) {
 	project, location, cluster, err := m.place(j)
 	parent := fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, cluster)
-	j.cloud = j.cloud.In(project)
-	return at{cluster: parent, pool: parent + "/nodePools/" + m.Name.ValueString(), location: location}, j, err
+	j.cloud = j.cloud.ForProject(project)
+	return poolPlace{cluster: parent, pool: parent + "/nodePools/" + m.Name.ValueString(), location: location}, j, err
 }
 
 func getPool(ctx context.Context, c *cloud.Cloud, name string) (*containerpb.NodePool, error) {
@@ -37,7 +37,7 @@ func getPool(ctx context.Context, c *cloud.Cloud, name string) (*containerpb.Nod
 
 // isHeld reports whether another operation holds the pool, or its cluster.
 func (m *poolModel) isHeld(ctx context.Context, j job) (bool, error) {
-	where, j, err := m.at(j)
+	where, j, err := m.locate(j)
 	if err != nil {
 		return false, err
 	}
@@ -50,7 +50,7 @@ func (m *poolModel) isHeld(ctx context.Context, j job) (bool, error) {
 
 // create is that of model.
 func (m *poolModel) create(ctx context.Context, j job, mark string, started func()) error {
-	where, j, err := m.at(j)
+	where, j, err := m.locate(j)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,8 @@ func (m *poolModel) create(ctx context.Context, j job, mark string, started func
 
 // walk makes the pool by the first step, from this one on, that has capacity. A
 // pool that failed is deleted before the next step; the last one stays as it is.
-func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerpb.NodePool, mark string, from int, started func()) error {
+func (m *poolModel) walk(ctx context.Context, j job, where poolPlace, there *containerpb.NodePool, mark string, from int,
+	started func()) error {
 	for n := from; ; n++ {
 		err := m.try(ctx, j, where, there, mark, n, started)
 		there = nil
@@ -84,24 +85,25 @@ func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerp
 			m.relieve(ctx, j, where)
 			return nil
 		}
-		if !scarce(err) || n >= len(m.steps()) {
+		if !isScarcity(err) || n >= len(m.steps()) {
 			return err
 		}
-		cloud.Say(ctx, -1, "step %d of the fallback: %v", n+1, err)
+		cloud.ReportProgress(ctx, -1, "step %d of the fallback: %v", n+1, err)
 		if err := deletePool(ctx, j.cloud, where, "giving up step "+strconv.Itoa(n)); err != nil {
 			return err
 		}
 	}
 }
 
-// scarce reports whether a create ended because of missing machines or quota.
-func scarce(err error) bool {
+// isScarcity reports whether a create ended because of missing machines or quota.
+func isScarcity(err error) bool {
 	kind := cloud.KindOf(err)
 	return kind == cloud.StockOut || kind == cloud.Quota
 }
 
 // try makes the pool by one step and waits for it.
-func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb.NodePool, mark string, n int, started func()) error {
+func (m *poolModel) try(ctx context.Context, j job, where poolPlace, there *containerpb.NodePool, mark string, n int,
+	started func()) error {
 	c, what := j.cloud, "making the node pool "+m.Name.ValueString()
 	m.record(n)
 	if there != nil {
@@ -111,11 +113,11 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 		}
 		now, err := getPool(ctx, c, where.pool)
 		if err != nil {
-			return cloud.Unseen(where.pool, err)
+			return cloud.UnknownResult(where.pool, err)
 		}
 		return failed(now)
 	}
-	wanted := m.step(n).wanted(j, mark, n)
+	wanted := m.step(n).render(j, mark, n)
 	if err := setBeginning(ctx, m.step(n), c, where, wanted); err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 
 // setBeginning sets the number of nodes that a pool is made with. For a pool without zones it
 // depends on the zones of the cluster.
-func setBeginning(ctx context.Context, m *poolModel, c *cloud.Cloud, where at, wanted *containerpb.NodePool) error {
+func setBeginning(ctx context.Context, m *poolModel, c *cloud.Cloud, where poolPlace, wanted *containerpb.NodePool) error {
 	zones := len(wanted.GetLocations())
 	if s := m.scaling(); zones == 0 && s != nil && s.TotalMin.ValueInt64() > 0 {
 		k, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.Cluster, error) {
@@ -169,18 +171,18 @@ func failed(p *containerpb.NodePool) error {
 			return &cloud.Error{Summary: "Quota of the project is exhausted", Kind: cloud.Quota, Reason: "GCE_QUOTA_EXCEEDED", Detail: k.GetMessage()}
 		}
 	}
-	return errors.New("the node pool could not be made: " + either(p.GetStatusMessage(), "it is in error")) // older answers have nothing else
+	return errors.New("the node pool could not be made: " + firstNonEmpty(p.GetStatusMessage(), "it is in error")) // older answers have nothing else
 }
 
 // relieve takes the pool away that the cluster was made with, once another one
 // runs pods without taints. A failure is not reported as an error of this pool.
-func (m *poolModel) relieve(ctx context.Context, j job, where at) {
+func (m *poolModel) relieve(ctx context.Context, j job, where poolPlace) {
 	if err := m.takeAway(ctx, j, where); err != nil {
 		addWarning(j, "The cluster's first node pool is still there", fmt.Errorf("the next change of a node pool takes it away: %w", err))
 	}
 }
 
-func (m *poolModel) takeAway(ctx context.Context, j job, where at) error {
+func (m *poolModel) takeAway(ctx context.Context, j job, where poolPlace) error {
 	c := j.cloud
 	all, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.ListNodePoolsResponse, error) {
 		return c.Clusters.ListNodePools(ctx, &containerpb.ListNodePoolsRequest{Parent: where.cluster})
@@ -208,7 +210,7 @@ func general(p *containerpb.NodePool) bool {
 }
 
 // deletePool deletes a pool and waits; a missing one is fine.
-func deletePool(ctx context.Context, c *cloud.Cloud, where at, what string) error {
+func deletePool(ctx context.Context, c *cloud.Cloud, where poolPlace, what string) error {
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.DeleteNodePool(ctx, &containerpb.DeleteNodePoolRequest{Name: where.pool})
 	})
@@ -229,9 +231,9 @@ func deletePool(ctx context.Context, c *cloud.Cloud, where at, what string) erro
 
 // gonePool waits until a pool that is being deleted no longer exists. A pool that
 // is not being deleted is returned.
-func gonePool(ctx context.Context, c *cloud.Cloud, where at) (there *containerpb.NodePool, err error) {
-	err = c.Until(ctx, "deleting "+last(where.pool), func(ctx context.Context) (bool, error) {
-		cloud.Say(ctx, -1, "waiting until the node pool %s is deleted", last(where.pool))
+func gonePool(ctx context.Context, c *cloud.Cloud, where poolPlace) (there *containerpb.NodePool, err error) {
+	err = c.WaitUntil(ctx, "deleting "+last(where.pool), func(ctx context.Context) (bool, error) {
+		cloud.ReportProgress(ctx, -1, "waiting until the node pool %s is deleted", last(where.pool))
 		var err error
 		there, err = getPool(ctx, c, where.pool)
 		return there == nil || there.GetStatus() != containerpb.NodePool_STOPPING, err
@@ -241,7 +243,7 @@ func gonePool(ctx context.Context, c *cloud.Cloud, where at) (there *containerpb
 
 // remove is that of model.
 func (m *poolModel) remove(ctx context.Context, j job) error {
-	where, j, err := m.at(j)
+	where, j, err := m.locate(j)
 	if err != nil {
 		return err
 	}

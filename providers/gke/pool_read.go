@@ -25,7 +25,7 @@ func stepOf(p *containerpb.NodePool) int {
 // read is that of model. A value that a step of the fallback chose for an argument
 // is not a difference.
 func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
-	where, j, err := m.at(j)
+	where, j, err := m.locate(j)
 	if err != nil {
 		return false, "", err
 	}
@@ -44,14 +44,14 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	m.readNodes(j, p, imported)
 	m.readPolicies(p, imported)
 	m.restore(&declared)
-	if given(m.Autoscaling) {
+	if isGiven(m.Autoscaling) {
 		m.NodeCount = types.Int64Null()
-	} else if n, err := j.sizes.of(ctx, j.cloud, p, m.NodeCount.ValueInt64()); err == nil {
+	} else if n, err := j.sizes.sizeOf(ctx, j.cloud, p, m.NodeCount.ValueInt64()); err == nil {
 		m.NodeCount = types.Int64Value(n)
 	} else {
 		addWarning(j, "Size of the node pool cannot be read", err)
 	}
-	if m.Capacity = m.as(m.taken()).capacity(ctx, locationsOf(m, j, p), p); m.Capacity.IsUnknown() { // an answer lacks parts
+	if m.Capacity = m.withStep(m.stepTaken()).capacity(ctx, locationsOf(m, j, p), p); m.Capacity.IsUnknown() { // an answer lacks parts
 		m.Capacity = types.ObjectNull(m.Capacity.AttributeTypes(ctx))
 	}
 	return true, p.GetConfig().GetResourceLabels()[cloud.Mark], nil
@@ -81,7 +81,7 @@ func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	if mode := n.GetWorkloadMetadataConfig().GetMode(); mode != 0 {
 		m.WorkloadMetadata = types.StringValue(mode.String())
 	}
-	m.RawSSDs, m.MaxRun = types.Int64Value(int64(n.GetLocalNvmeSsdBlockConfig().GetLocalSsdCount())), lasting(m.MaxRun, n.GetMaxRunDuration(), true)
+	m.RawSSDs, m.MaxRun = types.Int64Value(int64(n.GetLocalNvmeSsdBlockConfig().GetLocalSsdCount())), durationText(m.MaxRun, n.GetMaxRunDuration(), true)
 	if n.GetMaxRunDuration().AsDuration() == 0 {
 		m.MaxRun = types.StringNull()
 	}
@@ -118,11 +118,11 @@ func imageType(was types.String, now string) types.String {
 func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
 	taints := []taintModel{}
 	for _, t := range there {
-		if !gkes(t) || m.declares(t) {
+		if !isGKETaint(t) || m.declares(t) {
 			taints = append(taints, taintModel{types.StringValue(t.GetKey()), types.StringValue(t.GetValue()), types.StringValue(t.GetEffect().String())})
 		}
 	}
-	if len(taints) == 0 && !given(m.Taints) {
+	if len(taints) == 0 && !isGiven(m.Taints) {
 		m.Taints = types.ListNull(taintType())
 		return
 	}
@@ -147,7 +147,7 @@ func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
 		disks = append(disks, now)
 	}
 	kind := bootDisksSchema().(schema.ListNestedAttribute).NestedObject.Type()
-	if len(disks) == 0 && !given(m.BootDisks) {
+	if len(disks) == 0 && !isGiven(m.BootDisks) {
 		m.BootDisks = types.ListNull(kind)
 		return
 	}
@@ -186,12 +186,12 @@ func (s sameScopes) MarkdownDescription(ctx context.Context) string { return s.D
 
 // PlanModifySet is that of planmodifier.Set.
 func (sameScopes) PlanModifySet(_ context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
-	if !given(req.StateValue) || !given(req.PlanValue) || len(req.PlanValue.Elements()) == 0 {
+	if !isGiven(req.StateValue) || !isGiven(req.PlanValue) || len(req.PlanValue.Elements()) == 0 {
 		return
 	}
 	declared, now := list(req.PlanValue), list(req.StateValue)
 	for _, s := range addedScopes {
-		declared, now = without(declared, []string{s}), without(now, []string{s})
+		declared, now = subtract(declared, []string{s}), subtract(now, []string{s})
 	}
 	if slices.Equal(declared, now) {
 		resp.PlanValue = req.StateValue

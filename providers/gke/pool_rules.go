@@ -86,11 +86,11 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 	var initial types.Int64
 	diags.Append(config.GetAttribute(ctx, path.Root("name"), &name)...)
 	diags.Append(config.GetAttribute(ctx, path.Root("initial_node_count"), &initial)...)
-	if given(initial) && scaling.IsNull() {
+	if isGiven(initial) && scaling.IsNull() {
 		diags.AddAttributeError(path.Root("initial_node_count"), "Size without autoscaling",
 			"Give node_count: initial_node_count is for pools with autoscaling.")
 	}
-	if given(size) && given(scaling) {
+	if isGiven(size) && isGiven(scaling) {
 		diags.AddAttributeError(path.Root("node_count"), "Size and autoscaling at once", "Leave node_count out.")
 	}
 	if name.ValueString() == bootstrap {
@@ -101,7 +101,7 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 
 // forecast plans what the nodes will have, and says how many there will be.
 func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
-	is := m.as(m.taken())
+	is := m.withStep(m.stepTaken())
 	zones, all := is.nodeZones(ctx, j)
 	planned := is.capacity(ctx, zones, nil)
 	call := providers.CallFrom(ctx)
@@ -118,7 +118,7 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 		return
 	}
 	if prior != nil {
-		was := prior.as(prior.taken())
+		was := prior.withStep(prior.stepTaken())
 		if before, _ := was.nodeZones(ctx, j); planned.Equal(was.capacity(ctx, before, nil)) {
 			m.Capacity = prior.Capacity // what the cluster adds is in there
 			return
@@ -144,7 +144,7 @@ func (m *poolModel) nodeZones(ctx context.Context, j job) (zones []string, all b
 	if zones := list(m.Zones); zones != nil || j.open("zones", "cluster") {
 		return zones, zones != nil
 	}
-	where, of, err := m.at(j)
+	where, of, err := m.locate(j)
 	if err != nil {
 		return nil, false
 	}
@@ -163,7 +163,7 @@ func (m *poolModel) nodeZones(ctx context.Context, j job) (zones []string, all b
 func beginningOf(m *poolModel, zones int64) (n int64, known bool) {
 	s := m.scaling()
 	switch {
-	case given(m.Initial):
+	case isGiven(m.Initial):
 		return m.Initial.ValueInt64(), true
 	case m.Initial.IsUnknown() || m.Autoscaling.IsUnknown() || m.NodeCount.IsUnknown() && s == nil:
 		return 0, false
@@ -199,7 +199,7 @@ func checkRefused(m, prior *poolModel, j job) {
 			"Nodes of current versions have CGROUP_MODE_V2 only. Leave cgroup_mode out.")
 	}
 	d, changes := objectOf[drainModel](m.Drain), prior == nil || !m.Drain.Equal(prior.Drain)
-	if d != nil && changes && (given(d.PDB) || given(d.Grace)) {
+	if d != nil && changes && (isGiven(d.PDB) || isGiven(d.Grace)) {
 		j.diags.AddAttributeWarning(path.Root("drain"), "GKE may refuse timeouts of drains",
 			"They are enabled for some projects. The API refuses them elsewhere with "+
 				"\"node drain timeout is not enabled for this project\".")
@@ -216,7 +216,7 @@ func (m *poolModel) checkWords(j job) {
 	oneOf(path.Root("workload_metadata"), m.WorkloadMetadata, containerpb.WorkloadMetadataConfig_Mode_value)
 	for i, t := range elementsOf[taintModel](m.Taints) {
 		oneOf(path.Root("taints").AtListIndex(i).AtName("effect"), t.Effect, containerpb.NodeTaint_Effect_value)
-		if given(t.Key) && given(t.Value) {
+		if isGiven(t.Key) && isGiven(t.Value) {
 			checkNodeLabel(path.Root("taints").AtListIndex(i), t.Key.ValueString(), t.Value.ValueString(), j.diags)
 		}
 	}
@@ -270,14 +270,14 @@ func (m *poolModel) checkStep(ctx context.Context, j job, at path.Path, prior *p
 		refuse("queued_provisioning", "Queued without autoscaling from 0", "Declare autoscaling with total_min = 0 and total_max.")
 	case queued && compact:
 		refuse("queued_provisioning", "Queued and compact at once", "Take one of them.")
-	case compact && given(m.BlueGreen):
+	case compact && isGiven(m.BlueGreen):
 		refuse("compact_placement", "Compact placement with blue-green upgrades", "Leave blue_green out: a second set of nodes does not fit into the same place.")
 	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1, compact && m.ID.IsUnknown() && m.Zones.IsUnknown() && j.omitted("zones") && m.regional(j):
 		refuse("zones", "Compact placement in several zones", "Name one zone.")
 	case compact && (strings.HasPrefix(m.MachineType.ValueString(), "e2-") || strings.HasPrefix(m.MachineType.ValueString(), "n1-")):
 		refuse("machine_type", "Machine cannot be placed compactly", fmt.Sprintf("%s machines have no compact placement; take one such as c3, n2, g2, a2 or a3.", m.MachineType.ValueString()[:2]))
 	}
-	if d := duration(m.MaxRun); flex && d != nil && d.AsDuration() > mostFlex {
+	if d := duration(m.MaxRun); flex && d != nil && d.AsDuration() > maxFlex {
 		refuse("max_run_duration", "Flex-start nodes live seven days", fmt.Sprintf("%s is longer: give 168h at most, or leave it out.", m.MaxRun.ValueString()))
 	}
 	if prior == nil || changed(m.MachineType, prior.MachineType) {
@@ -289,9 +289,9 @@ func (m *poolModel) checkStep(ctx context.Context, j job, at path.Path, prior *p
 	m.checkLocalSSDs(j, refuse)
 }
 
-// mostFlex is how long machines of flex-start live at most:
+// maxFlex is how long machines of flex-start live at most:
 // https://cloud.google.com/kubernetes-engine/docs/concepts/dws
-const mostFlex = 7 * 24 * time.Hour
+const maxFlex = 7 * 24 * time.Hour
 
 // regional reports whether the pool's cluster is in a region.
 func (m *poolModel) regional(j job) bool {
@@ -312,7 +312,7 @@ func (m *poolModel) checkGPUs(j job, kind catalogue.Machine, ok bool, refuse fun
 		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s always has %d × %s, and accelerator says %d "+
 			"× %s.", name, kind.GPUs, kind.GPU, a.Count.ValueInt64(), a.Type.ValueString()))
 	case kind.GPU == "" && a != nil && !strings.HasPrefix(name, "n1-"):
-		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3, a4, a4x, g2 and g4 ones; %s has none.", either(name, catalogue.Default)))
+		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3, a4, a4x, g2 and g4 ones; %s has none.", firstNonEmpty(name, catalogue.Default)))
 	case kind.GPU == "" && a != nil && unattachable(name, kind.CPUs, a) != "":
 		refuse("machine_type", "Machine cannot have these GPUs", unattachable(name, kind.CPUs, a))
 	}

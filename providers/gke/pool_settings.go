@@ -144,8 +144,8 @@ func optionalBool(was types.Bool, is, imported bool) types.Bool {
 	return optional(was, types.BoolNull(), types.BoolValue(is), !is, imported)
 }
 
-// lasting keeps the declared form of a duration.
-func lasting(was types.String, is *durationpb.Duration, imported bool) types.String {
+// durationText keeps the declared form of a duration.
+func durationText(was types.String, is *durationpb.Duration, imported bool) types.String {
 	if d, err := time.ParseDuration(was.ValueString()); err == nil && d == is.AsDuration() {
 		return was
 	}
@@ -192,7 +192,7 @@ func (m *poolModel) kubelet() *containerpb.NodeKubeletConfig {
 	out.ContainerLogMaxSize, out.ContainerLogMaxFiles = k.LogMaxSize.ValueString(), int32(k.LogMaxFiles.ValueInt64()) //nolint:gosec // files
 	out.MaxParallelImagePulls, out.AllowedUnsafeSysctls = int32(k.ParallelPulls.ValueInt64()), list(k.UnsafeSysctls)  //nolint:gosec // a few
 	out.InsecureKubeletReadonlyPortEnabled, out.SingleProcessOomKill = k.ReadOnlyPort.ValueBoolPointer(), k.SingleOOMKills.ValueBoolPointer()
-	if given(k.CFSQuota) {
+	if isGiven(k.CFSQuota) {
 		out.CpuCfsQuota = wrapperspb.Bool(k.CFSQuota.ValueBool())
 	}
 	if p := k.Topology.ValueString(); p != "" {
@@ -229,13 +229,13 @@ func (m *poolModel) readKubelet(k *containerpb.NodeKubeletConfig, imported bool)
 	if imported || !was.UnsafeSysctls.IsNull() {
 		now.UnsafeSysctls = setOrNull(was.UnsafeSysctls, k.GetAllowedUnsafeSysctls())
 	}
-	m.Kubelet = object(kubeletSchema(), m.Kubelet, now, now.said())
+	m.Kubelet = object(kubeletSchema(), m.Kubelet, now, now.hasSettings())
 }
 
-// said reports whether an import has found a setting that differs from Google's
+// hasSettings reports whether an import has found a setting that differs from Google's
 // choice.
-func (k kubeletModel) said() bool {
-	return slices.ContainsFunc([]attr.Value{k.CPUManager, k.CFSPeriod, k.CFSQuota, k.PIDs, k.Topology, k.Memory, k.ReadOnlyPort, k.LogMaxSize, k.LogMaxFiles, k.ParallelPulls, k.SingleOOMKills, k.UnsafeSysctls}, given)
+func (k kubeletModel) hasSettings() bool {
+	return slices.ContainsFunc([]attr.Value{k.CPUManager, k.CFSPeriod, k.CFSQuota, k.PIDs, k.Topology, k.Memory, k.ReadOnlyPort, k.LogMaxSize, k.LogMaxFiles, k.ParallelPulls, k.SingleOOMKills, k.UnsafeSysctls}, isGiven)
 }
 
 func (m *poolModel) linux() *containerpb.LinuxNodeConfig {
@@ -247,7 +247,7 @@ func (m *poolModel) linux() *containerpb.LinuxNodeConfig {
 	out.Sysctls = texts(l.Sysctls)
 	out.CgroupMode = containerpb.LinuxNodeConfig_CgroupMode(containerpb.LinuxNodeConfig_CgroupMode_value[l.Cgroup.ValueString()])
 	out.TransparentHugepageEnabled = containerpb.LinuxNodeConfig_TransparentHugepageEnabled(containerpb.LinuxNodeConfig_TransparentHugepageEnabled_value[l.HugeAuto.ValueString()])
-	if given(l.Huge2M) || given(l.Huge1G) {
+	if isGiven(l.Huge2M) || isGiven(l.Huge1G) {
 		small, large := int32(l.Huge2M.ValueInt64()), int32(l.Huge1G.ValueInt64()) //nolint:gosec // pages
 		out.Hugepages = &containerpb.LinuxNodeConfig_HugepagesConfig{HugepageSize2M: &small, HugepageSize1G: &large}
 	}
@@ -273,7 +273,7 @@ func (m *poolModel) readLinux(l *containerpb.LinuxNodeConfig, imported bool) {
 	if imported || !was.Sysctls.IsNull() {
 		now.Sysctls = mapOrNull(was.Sysctls, l.GetSysctls())
 	}
-	said := slices.ContainsFunc([]attr.Value{now.Sysctls, now.Cgroup, now.Huge2M, now.Huge1G, now.HugeAuto}, given)
+	said := slices.ContainsFunc([]attr.Value{now.Sysctls, now.Cgroup, now.Huge2M, now.Huge1G, now.HugeAuto}, isGiven)
 	m.Linux = object(linuxSchema(), m.Linux, now, said)
 }
 
@@ -290,9 +290,9 @@ func (m *poolModel) readDrain(d *containerpb.NodePool_NodeDrainConfig, imported 
 	if w := objectOf[drainModel](m.Drain); w != nil {
 		was = *w
 	}
-	now := drainModel{PDB: lasting(was.PDB, d.GetPdbTimeoutDuration(), imported), Grace: lasting(was.Grace, d.GetGraceTerminationDuration(), imported),
+	now := drainModel{PDB: durationText(was.PDB, d.GetPdbTimeoutDuration(), imported), Grace: durationText(was.Grace, d.GetGraceTerminationDuration(), imported),
 		Respect: optionalBool(was.Respect, d.GetRespectPdbDuringNodePoolDeletion(), imported)}
-	m.Drain = object(drainSchema(), m.Drain, now, slices.ContainsFunc([]attr.Value{now.PDB, now.Grace, now.Respect}, given))
+	m.Drain = object(drainSchema(), m.Drain, now, slices.ContainsFunc([]attr.Value{now.PDB, now.Grace, now.Respect}, isGiven))
 }
 
 // upgrade returns how nodes are recreated: blue and green, or a few at a time.
@@ -301,16 +301,16 @@ func (m *poolModel) upgrade() *containerpb.NodePool_UpgradeSettings {
 	if b == nil {
 		surge := containerpb.NodePoolUpdateStrategy_SURGE
 		out := &containerpb.NodePool_UpgradeSettings{MaxSurge: int32(m.MaxSurge.ValueInt64()), MaxUnavailable: int32(m.MaxUnavailable.ValueInt64()), Strategy: &surge} //nolint:gosec // nodes
-		if out.MaxSurge == 0 && out.MaxUnavailable == 0 && !given(m.MaxSurge) && !given(m.MaxUnavailable) {
+		if out.MaxSurge == 0 && out.MaxUnavailable == 0 && !isGiven(m.MaxSurge) && !isGiven(m.MaxUnavailable) {
 			out.MaxSurge = 1 // Google's own choice, which an update has to say
 		}
 		return out
 	}
 	policy := &containerpb.BlueGreenSettings_StandardRolloutPolicy{BatchSoakDuration: duration(b.BatchSoak)}
 	switch {
-	case given(b.Count):
+	case isGiven(b.Count):
 		policy.UpdateBatchSize = &containerpb.BlueGreenSettings_StandardRolloutPolicy_BatchNodeCount{BatchNodeCount: int32(b.Count.ValueInt64())} //nolint:gosec // nodes
-	case given(b.Percentage):
+	case isGiven(b.Percentage):
 		policy.UpdateBatchSize = &containerpb.BlueGreenSettings_StandardRolloutPolicy_BatchPercentage{BatchPercentage: float32(b.Percentage.ValueFloat64())}
 	}
 	strategy := containerpb.NodePoolUpdateStrategy_BLUE_GREEN
@@ -320,7 +320,7 @@ func (m *poolModel) upgrade() *containerpb.NodePool_UpgradeSettings {
 
 func (m *poolModel) readUpgrade(u *containerpb.NodePool_UpgradeSettings, imported bool) {
 	surge := u.GetStrategy() == containerpb.NodePoolUpdateStrategy_SURGE || u.GetStrategy() == containerpb.NodePoolUpdateStrategy_NODE_POOL_UPDATE_STRATEGY_UNSPECIFIED
-	if surge || !given(m.MaxSurge) || !given(m.MaxUnavailable) {
+	if surge || !isGiven(m.MaxSurge) || !isGiven(m.MaxUnavailable) {
 		m.MaxSurge, m.MaxUnavailable = types.Int64Value(int64(u.GetMaxSurge())), types.Int64Value(int64(u.GetMaxUnavailable()))
 	} // those of a pool that is upgraded otherwise say nothing
 	if u.GetStrategy() != containerpb.NodePoolUpdateStrategy_BLUE_GREEN {
@@ -334,7 +334,7 @@ func (m *poolModel) readUpgrade(u *containerpb.NodePool_UpgradeSettings, importe
 	b := u.GetBlueGreenSettings()
 	p := b.GetStandardRolloutPolicy()
 	now := blueGreenModel{Percentage: was.Percentage, Count: optionalInt(was.Count, p.GetBatchNodeCount(), imported),
-		BatchSoak: lasting(was.BatchSoak, p.GetBatchSoakDuration(), imported), PoolSoak: lasting(was.PoolSoak, b.GetNodePoolSoakDuration(), imported)}
+		BatchSoak: durationText(was.BatchSoak, p.GetBatchSoakDuration(), imported), PoolSoak: durationText(was.PoolSoak, b.GetNodePoolSoakDuration(), imported)}
 	if float32(was.Percentage.ValueFloat64()) != p.GetBatchPercentage() { // the API has fewer digits
 		now.Percentage = optional(was.Percentage, types.Float64Null(), types.Float64Value(float64(p.GetBatchPercentage())), p.GetBatchPercentage() == 0, imported)
 	}

@@ -95,16 +95,16 @@ var stepFields = []stepField{
 // step is the pool as a step of its declared fallback has it; 0 is itself.
 func (m *poolModel) step(n int) *poolModel {
 	if all := m.steps(); n >= 1 && n <= len(all) {
-		return m.as(&all[n-1])
+		return m.withStep(&all[n-1])
 	}
-	return m.as(nil)
+	return m.withStep(nil)
 }
 
 // steps is the declared fallback; nil while it is not known.
 func (m *poolModel) steps() []fallbackModel { return elementsOf[fallbackModel](m.Fallback) }
 
-// as is the pool with the arguments of a step; nil is itself.
-func (m *poolModel) as(f *fallbackModel) *poolModel {
+// withStep is the pool with the arguments of a step; nil is itself.
+func (m *poolModel) withStep(f *fallbackModel) *poolModel {
 	out := *m
 	if f != nil {
 		for _, field := range stepFields {
@@ -114,9 +114,9 @@ func (m *poolModel) as(f *fallbackModel) *poolModel {
 	return &out
 }
 
-// taken are the arguments of the step by which the pool was made, which stay what
+// stepTaken are the arguments of the step by which the pool was made, which stay what
 // they are whatever becomes of the declared fallback; nil for step 0.
-func (m *poolModel) taken() *fallbackModel { return objectOf[fallbackModel](m.Taken) }
+func (m *poolModel) stepTaken() *fallbackModel { return objectOf[fallbackModel](m.Taken) }
 
 // record notes which step made the pool. The recorded values of an existing pool
 // are kept: the declared fallback may have changed.
@@ -124,16 +124,16 @@ func (m *poolModel) record(n int) {
 	was, all := m.Step.ValueInt64(), m.steps()
 	m.Step = types.Int64Value(int64(n))
 	switch {
-	case n == 0 || n > len(all) && m.taken() == nil:
+	case n == 0 || n > len(all) && m.stepTaken() == nil:
 		m.Taken = types.ObjectNull(stepTypes())
-	case m.taken() == nil || was != int64(n):
+	case m.stepTaken() == nil || was != int64(n):
 		m.Taken = connect.MustConvert(types.ObjectValueFrom(context.Background(), stepTypes(), all[n-1]))
 	}
 }
 
 // restore puts declared arguments back that the step took other ones for.
 func (m *poolModel) restore(declared *poolModel) {
-	if f := m.taken(); f != nil {
+	if f := m.stepTaken(); f != nil {
 		for _, field := range stepFields {
 			field.restore(m, declared, f)
 		}
@@ -144,7 +144,7 @@ func (m *poolModel) restore(declared *poolModel) {
 // label says which, and it has what that step names. nil for any other pool.
 func (m *poolModel) imported(all []fallbackModel) *fallbackModel {
 	n := int(m.Step.ValueInt64())
-	if n < 1 || n > len(all) || m.taken() != nil {
+	if n < 1 || n > len(all) || m.stepTaken() != nil {
 		return nil
 	}
 	for _, field := range stepFields {

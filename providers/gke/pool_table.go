@@ -117,7 +117,7 @@ func fillNodeVersion(m *poolModel, r *containerpb.UpdateNodePoolRequest, _ *cont
 
 func (r poolRow) changed(plan, prior *poolModel) bool {
 	switch {
-	case r.group == bySize && given(plan.Autoscaling):
+	case r.group == bySize && isGiven(plan.Autoscaling):
 		return false // its size is the autoscaler's
 	case r.attribute == "version":
 		return outdated(prior.NodeVersion, plan.Version)

@@ -181,7 +181,7 @@ func reach(ctx context.Context, c *cloud.Cloud) error {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			why = sentence(e.Err)
 		}
-		return &cloud.Error{Summary: "Google cannot be reached", Kind: e.Kind, Err: err, Detail: fmt.Sprintf("No answer came from %s. %s Look at the network and its proxy.", either(c.Container, "https://container.googleapis.com"), why)}
+		return &cloud.Error{Summary: "Google cannot be reached", Kind: e.Kind, Err: err, Detail: fmt.Sprintf("No answer came from %s. %s Look at the network and its proxy.", firstNonEmpty(c.Container, "https://container.googleapis.com"), why)}
 	}
 	return err
 }

@@ -23,7 +23,7 @@ import (
 func review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	r := reviewed{}
 	for _, p := range all.Configured {
-		if c, ok := providers.Served[closing](p); ok && c.provider.settings != nil {
+		if c, ok := providers.ServerAs[closing](p); ok && c.provider.settings != nil {
 			r.job = job{settings: c.provider.settings, cloud: c.provider.settings.cloud}
 		}
 	}
@@ -181,7 +181,7 @@ func setIn(v cty.Value, name string) int {
 	return 0
 }
 
-func (r *reviewed) say(severity providers.Severity, address, name, summary, detail string) {
+func (r *reviewed) report(severity providers.Severity, address, name, summary, detail string) {
 	r.diags = append(r.diags, providers.Diagnostic{Severity: severity, Address: address, Path: cty.GetAttrPath(name), Summary: summary, Detail: detail})
 }
 
@@ -228,7 +228,7 @@ func (r *reviewed) channel(ctx context.Context, p plannedPool) {
 		}
 	}
 	if channel != "" && channel != "NONE" {
-		r.say(providers.Error, p.address, name, "Release channel without "+what,
+		r.report(providers.Error, p.address, name, "Release channel without "+what,
 			fmt.Sprintf("The cluster is in the channel %s: Google refuses %s = false there. Set release_channel = \"NONE\", or protect the pool from upgrades with exclude_upgrades_until_end_of_support = true.", channel, name))
 	}
 }
@@ -262,9 +262,9 @@ func (r *reviewed) ranges(ctx context.Context, c *plannedCluster) {
 		}
 		switch {
 		case has > 0 && need[i][0] > has:
-			r.say(providers.Error, c.address, name, "Addresses of the "+what+" do not suffice", fmt.Sprintf("The declared node pools need %d addresses for %s, and the range has %d. Take a larger range, fewer nodes, or a smaller max_pods_per_node.", need[i][0], what, has))
+			r.report(providers.Error, c.address, name, "Addresses of the "+what+" do not suffice", fmt.Sprintf("The declared node pools need %d addresses for %s, and the range has %d. Take a larger range, fewer nodes, or a smaller max_pods_per_node.", need[i][0], what, has))
 		case has > 0 && need[i][1] > has:
-			r.say(providers.Warning, c.address, name, "Addresses limit the autoscaling", fmt.Sprintf("With all nodes that autoscaling allows, %d addresses are needed for %s, and the range has %d.", need[i][1], what, has))
+			r.report(providers.Warning, c.address, name, "Addresses limit the autoscaling", fmt.Sprintf("With all nodes that autoscaling allows, %d addresses are needed for %s, and the range has %d.", need[i][1], what, has))
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (r *reviewed) sizes(ctx context.Context, c *plannedCluster) (pods, nodes in
 		return pods, 0
 	}
 	j := r.job
-	j.cloud = j.cloud.In(either(textIn(c.value, "network_project"), textIn(c.value, "project")))
+	j.cloud = j.cloud.ForProject(firstNonEmpty(textIn(c.value, "network_project"), textIn(c.value, "project")))
 	sub, ok := subnetworkOf(ctx, j, region, name)
 	if !ok {
 		return pods, 0
@@ -317,7 +317,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 		}
 		spot, _ := flagIn(p.value, "spot")
 		for metric, n := range needs(p.value, spot) {
-			k := key{either(textIn(p.value, "project"), r.job.cloud.Project), regionOf(location), metric}
+			k := key{firstNonEmpty(textIn(p.value, "project"), r.job.cloud.Project), regionOf(location), metric}
 			if metric == catalogue.AllGPUs {
 				k.region = "" // of the project
 			}
@@ -328,7 +328,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(wanted), func(a, b key) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
 		j := r.job
-		j.cloud = j.cloud.In(k.project)
+		j.cloud = j.cloud.ForProject(k.project)
 		all, ok := quotasOf(ctx, j, k.region)
 		q := all[k.metric]
 		if spare := strings.HasPrefix(k.metric, catalogue.Spot) && q != nil && q.Limit == 0; !ok || q == nil || spare || q.Usage+wanted[k] <= q.Limit {
@@ -338,9 +338,9 @@ func (r *reviewed) quotas(ctx context.Context) {
 		if falls[k] || r.frees {
 			severity, after = providers.Warning, " A fallback, or what this plan gives back, may help."
 		}
-		r.say(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of "+
+		r.report(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of "+
 			"%s in %s; the project has %v and uses %v.%s",
-			strings.Join(by[k], ", "), wanted[k], k.metric, either(k.region, "all regions"), q.Limit, q.Usage, after))
+			strings.Join(by[k], ", "), wanted[k], k.metric, firstNonEmpty(k.region, "all regions"), q.Limit, q.Usage, after))
 	}
 }
 

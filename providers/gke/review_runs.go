@@ -14,7 +14,7 @@ import (
 // made anew: their work since the last checkpoint would be lost with them. Runs that
 // the same plan ends are nobody's loss.
 func (r *reviewed) runs(p plannedPool, all []providers.PlannedInstance) {
-	why := p.anew()
+	why := p.describeRecreation()
 	if why == "" || p.cluster == nil {
 		return
 	}
@@ -39,15 +39,15 @@ func (r *reviewed) runs(p plannedPool, all []providers.PlannedInstance) {
 		value = p.prior
 	}
 	if on, _ := flagIn(value, "allow_data_loss"); on {
-		r.say(providers.Warning, p.address, "allow_data_loss", "Experiments run in this cluster", detail)
+		r.report(providers.Warning, p.address, "allow_data_loss", "Experiments run in this cluster", detail)
 		return
 	}
-	r.say(providers.Error, p.address, "allow_data_loss", "Experiments run in this cluster", detail+" Wait for them, or set allow_data_loss = true (of a pool that is destroyed: apply it before).")
+	r.report(providers.Error, p.address, "allow_data_loss", "Experiments run in this cluster", detail+" Wait for them, or set allow_data_loss = true (of a pool that is destroyed: apply it before).")
 }
 
-// anew describes what a plan does to the nodes of an existing pool; "" for
+// describeRecreation describes what a plan does to the nodes of an existing pool; "" for
 // nothing.
-func (p plannedPool) anew() string {
+func (p plannedPool) describeRecreation() string {
 	switch {
 	case p.prior.IsNull():
 		return ""

@@ -31,10 +31,10 @@ func serversFixed(description string) schema.StringAttribute {
 	return a
 }
 
-// named is an argument that names another thing: another thing replaces, the same one
+// referenceAttribute is an argument that names another thing: another thing replaces, the same one
 // by other words does not. A name alone is one of a project, which the first of some
 // arguments says that is given; "project" when there are none.
-func named(a schema.StringAttribute, same func(was, is naming) bool, projects ...string) schema.StringAttribute {
+func referenceAttribute(a schema.StringAttribute, same func(was, is naming) bool, projects ...string) schema.StringAttribute {
 	if projects == nil {
 		projects = []string{"project"}
 	}

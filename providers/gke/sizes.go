@@ -23,9 +23,9 @@ type zoneSizes struct {
 	groups map[string]int64 // by the group's name; nil where they have to be read
 }
 
-// of is the number of nodes in each zone of a pool. Where the zones differ it is a number that is not the
+// sizeOf is the number of nodes in each zone of a pool. Where the zones differ it is a number that is not the
 // declared one, so that a plan has the difference.
-func (s *sizes) of(ctx context.Context, c *cloud.Cloud, p *containerpb.NodePool, declared int64) (int64, error) {
+func (s *sizes) sizeOf(ctx context.Context, c *cloud.Cloud, p *containerpb.NodePool, declared int64) (int64, error) {
 	size := int64(0)
 	for i, url := range p.GetInstanceGroupUrls() {
 		zone := zoneOf(url)

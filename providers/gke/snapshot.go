@@ -50,7 +50,7 @@ func snapshotSchema(context.Context) schema.Schema {
 			"and bills for its data until it is destroyed.",
 		Attributes: map[string]schema.Attribute{
 			"name": requiredName("Its name.", 63),
-			"disk": named(schema.StringAttribute{Required: true, Description: "The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. " +
+			"disk": referenceAttribute(schema.StringAttribute{Required: true, Description: "The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. " +
 				"Data that is written while a snapshot is taken may or may not be in it."}, samePart),
 			"type":              serversFixed("STANDARD, or ARCHIVE, which costs less to keep and more to restore. Default: STANDARD."),
 			"storage_locations": serversSetFixed("Where it is stored: one region, such as us-central1, or one multi-region, such as us. Default: Google's choice, near the disk."),
@@ -66,19 +66,19 @@ func snapshotPath(project, name string) string {
 	return fmt.Sprintf("projects/%s/global/snapshots/%s", project, name)
 }
 
-// named is that of model.
-func (m *snapshotModel) named(j job, id string) (map[string]string, error) {
+// parseImportID is that of model.
+func (m *snapshotModel) parseImportID(j job, id string) (map[string]string, error) {
 	return globally(j, id, "snapshots", "snapshot")
 }
 
 // check is that of model.
 func (m *snapshotModel) check(_ context.Context, j job, prior *snapshotModel) {
 	settleProject(j, &m.Project)
-	if m.ID.IsUnknown() && given(m.Name) && given(m.Project) {
+	if m.ID.IsUnknown() && isGiven(m.Name) && isGiven(m.Project) {
 		m.ID = types.StringValue(snapshotPath(m.Project.ValueString(), m.Name.ValueString()))
 	}
 	if prior == nil {
-		if given(m.Disk) && !strings.Contains(m.Disk.ValueString(), "/") && j.cloud.Location() == "" {
+		if isGiven(m.Disk) && !strings.Contains(m.Disk.ValueString(), "/") && j.cloud.Location() == "" {
 			j.diags.AddAttributeError(path.Root("disk"), "No place", "Give the id of the disk here, or zone in the block provider \"gke\".")
 		}
 		return
@@ -115,7 +115,7 @@ func getSnapshot(ctx context.Context, c *cloud.Cloud, name string) (*compute.Sna
 
 // takeSnapshot makes a snapshot, and waits for it.
 func takeSnapshot(ctx context.Context, c *cloud.Cloud, s *compute.Snapshot, mark string, started func()) error {
-	return making[compute.Snapshot, *compute.Operation]{
+	return creation[compute.Snapshot, *compute.Operation]{
 		what:   "snapshot",
 		path:   snapshotPath(c.Project, s.Name),
 		get:    func(ctx context.Context) (*compute.Snapshot, error) { return getSnapshot(ctx, c, s.Name) },
@@ -131,7 +131,7 @@ func takeSnapshot(ctx context.Context, c *cloud.Cloud, s *compute.Snapshot, mark
 }
 
 func snapshotReady(ctx context.Context, c *cloud.Cloud, name string) error {
-	return until(ctx, c, "snapshot", name, "READY", []string{"FAILED"}, func(ctx context.Context) (*state, error) {
+	return waitForState(ctx, c, "snapshot", name, "READY", []string{"FAILED"}, func(ctx context.Context) (*state, error) {
 		s, err := getSnapshot(ctx, c, name)
 		if s == nil || err != nil {
 			return nil, err

@@ -52,8 +52,8 @@ func TestStepImported(t *testing.T) {
 			}
 			_, diags := w.entry.Review(t.Context(), providers.Review{Configured: []providers.Provider{w.phase()}, Planned: []providers.PlannedInstance{
 				{Address: "gke_node_pool.x", Type: made.kind, Prior: imported.state, Planned: pl.Planned}}})
-			if pool := newPlannedPool(providers.PlannedInstance{Prior: imported.state, Planned: pl.Planned}); diags.HasErrors() || pool.anew() != "" {
-				t.Errorf("the nodes are said to be made anew: %q %v", pool.anew(), diags)
+			if pool := newPlannedPool(providers.PlannedInstance{Prior: imported.state, Planned: pl.Planned}); diags.HasErrors() || pool.describeRecreation() != "" {
+				t.Errorf("the nodes are said to be made anew: %q %v", pool.describeRecreation(), diags)
 			}
 			w.mutations()
 			it := w.empty(w.make(imported, config), config)

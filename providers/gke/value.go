@@ -22,11 +22,11 @@ func fill(planned, there tftypes.Value) (tftypes.Value, error) {
 		return planned, nil
 	}
 	if !planned.IsKnown() {
-		return known(there)
+		return nullUnknown(there)
 	}
 	var parts, now map[string]tftypes.Value
 	if _, ok := planned.Type().(tftypes.Object); !ok || planned.IsNull() || there.IsNull() {
-		return known(there)
+		return nullUnknown(there)
 	}
 	if err := planned.As(&parts); err != nil {
 		return planned, err
@@ -45,8 +45,8 @@ func fill(planned, there tftypes.Value) (tftypes.Value, error) {
 	return tftypes.NewValue(planned.Type(), all), nil
 }
 
-// known makes null what nobody came to know.
-func known(v tftypes.Value) (tftypes.Value, error) {
+// nullUnknown makes null what nobody came to know.
+func nullUnknown(v tftypes.Value) (tftypes.Value, error) {
 	return tftypes.Transform(v, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if !v.IsKnown() {
 			return tftypes.NewValue(v.Type(), nil), nil
@@ -130,7 +130,7 @@ func link(was types.String, now string) types.String {
 
 // textAs is what is there; "" that was declared stays.
 func textAs(was types.String, now string) types.String {
-	if now == "" && given(was) && was.ValueString() == "" {
+	if now == "" && isGiven(was) && was.ValueString() == "" {
 		return was
 	}
 	return textOrNull(now)
@@ -156,8 +156,8 @@ func changed(plan, prior attr.Value) bool {
 	return !plan.IsUnknown() && !plan.Equal(prior)
 }
 
-// given tells whether a value was declared or is known of the object.
-func given(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+// isGiven tells whether a value was declared or is known of the object.
+func isGiven(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
 // sentence is an error as one.
 func sentence(err error) string {
@@ -209,7 +209,7 @@ func elementsOf[T any](l types.List) []T {
 
 // allGiven reports whether no element is null or unknown: a model has no room for such an element.
 func allGiven(all []attr.Value) bool {
-	return !slices.ContainsFunc(all, func(v attr.Value) bool { return !given(v) })
+	return !slices.ContainsFunc(all, func(v attr.Value) bool { return !isGiven(v) })
 }
 
 // typesOf are the attribute types of a nested attribute.

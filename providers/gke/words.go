@@ -66,7 +66,7 @@ func (h head) planLabels(c *cloud.Cloud) {
 // readLabels sets the labels of an object that has these.
 func (h head) readLabels(c *cloud.Cloud, there map[string]string) {
 	declared := texts(*h.labels)
-	*h.labels = mapOrNull(*h.labels, c.Declared(there, declared))
+	*h.labels = mapOrNull(*h.labels, c.DeclaredLabels(there, declared))
 	*h.allLabels = mapOrNull(types.MapNull(types.StringType), c.Effective(there, declared))
 }
 
@@ -82,7 +82,7 @@ func (w words) MarkdownDescription(ctx context.Context) string { return w.Descri
 
 // ValidateString is that of validator.String.
 func (w words) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if given(req.ConfigValue) {
+	if isGiven(req.ConfigValue) {
 		w.checkName(req.Path, req.ConfigValue.ValueString(), &resp.Diagnostics)
 	}
 }
@@ -90,7 +90,7 @@ func (w words) ValidateString(_ context.Context, req validator.StringRequest, re
 // ValidateSet is that of validator.Set.
 func (w words) ValidateSet(_ context.Context, req validator.SetRequest, resp *validator.SetResponse) {
 	for _, v := range req.ConfigValue.Elements() {
-		if s, ok := v.(types.String); ok && given(s) {
+		if s, ok := v.(types.String); ok && isGiven(s) {
 			w.checkName(req.Path, s.ValueString(), &resp.Diagnostics)
 		}
 	}

@@ -171,8 +171,8 @@ func stoppable(ctx context.Context, limit time.Duration) (context.Context, conte
 	return ctx, func() { close(over); stop(nil); end() }
 }
 
-// declared renders the declared objects, which must equal the planned ones.
-func (w *work) declared(ctx context.Context, config tfsdk.Config) (want wanted, ok bool) {
+// renderDeclared renders the declared objects, which must equal the planned ones.
+func (w *work) renderDeclared(ctx context.Context, config tfsdk.Config) (want desiredSet, ok bool) {
 	objects, known, diags := w.rendered(ctx, config)
 	if w.diags.Append(diags...); diags.HasError() {
 		return want, false
@@ -181,7 +181,7 @@ func (w *work) declared(ctx context.Context, config tfsdk.Config) (want wanted, 
 		w.diags.AddAttributeError(w.kind.at, "Objects are not known", "Their dependencies are not known even now.")
 		return want, false
 	}
-	if broken := w.promise.broken(objects); broken != "" {
+	if broken := w.promise.describeDifference(objects); broken != "" {
 		w.diags.AddAttributeError(w.kind.at, "Objects changed since the plan", fmt.Sprintf("The declaration differs "+
 			"from the plan: %s. Nothing was applied. Make a new plan.", broken))
 		return want, false
@@ -207,13 +207,13 @@ func (w *work) run(ctx context.Context, config tfsdk.Config) {
 		w.diags.AddAttributeError(clusterAt, summary, detail)
 		return
 	}
-	want, ok := w.declared(ctx, config)
+	want, ok := w.renderDeclared(ctx, config)
 	if !ok {
 		return
 	}
 	marks := make(map[string]string, len(want.objects))
 	for i, u := range want.objects {
-		marks[want.keys[i]] = declared(u, w.id)
+		marks[want.keys[i]] = hashDeclared(u, w.id)
 	}
 	want.mark(w.id)
 	for _, wave := range object.Waves(want.objects) {
@@ -235,7 +235,7 @@ func (w *work) wave(ctx context.Context, wave []*unstructured.Unstructured, mark
 	var kinds []*unstructured.Unstructured
 	for _, u := range wave {
 		k := object.KeyOf(u)
-		if w.same(k, marks[k.String()]) {
+		if w.isUnchanged(k, marks[k.String()]) {
 			continue
 		}
 		if k.Kind == "CustomResourceDefinition" {
@@ -270,7 +270,7 @@ func (w *work) reporter(ctx context.Context, k object.Key) func(string) {
 func (w *work) ready(ctx context.Context, objects []*unstructured.Unstructured) {
 	var keys []object.Key
 	for _, u := range objects {
-		if k := object.KeyOf(u); w.before(k).Waiting {
+		if k := object.KeyOf(u); w.lastApplied(k).Waiting {
 			keys = append(keys, k)
 		}
 	}
@@ -286,11 +286,11 @@ func (w *work) ready(ctx context.Context, objects []*unstructured.Unstructured) 
 	}
 }
 
-// same reports an object that is as planned and was applied as it is declared.
-func (w *work) same(k object.Key, mark string) bool {
+// isUnchanged reports an object that is as planned and was applied as it is declared.
+func (w *work) isUnchanged(k object.Key, mark string) bool {
 	name := k.String()
 	now := w.prior[name]
-	return now != "" && now == w.planned[name] && w.before(k).holds(now, mark, w.plan.Wait)
+	return now != "" && now == w.planned[name] && w.lastApplied(k).holds(now, mark, w.plan.Wait)
 }
 
 // applyObject applies an object, or recreates it where it cannot be changed. It
@@ -304,7 +304,7 @@ func (w *work) applyObject(ctx context.Context, u *unstructured.Unstructured, k 
 	text, err := w.text(u, result, w.id)
 	ready := false
 	if err == nil {
-		ready, _, _, err = w.cluster.Stands(ctx, result, w.plan.Jobs)
+		ready, _, _, err = w.cluster.StateOf(ctx, result, w.plan.Jobs)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -336,8 +336,8 @@ func (w *work) noteFailure(u *unstructured.Unstructured, k object.Key, err error
 	}
 }
 
-// before returns the record of the last apply of an object.
-func (w *work) before(k object.Key) applied {
+// lastApplied returns the record of the last apply of an object.
+func (w *work) lastApplied(k object.Key) applied {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.done.objects[k.String()]
@@ -359,18 +359,18 @@ func (w *work) forget(k object.Key) {
 	delete(w.done.objects, k.String())
 }
 
-// may reports whether the resource may change a live object: its own object, or
+// mayChange reports whether the resource may change a live object: its own object, or
 // an object that it takes over from another resource in this plan.
-func (w *work) may(k object.Key, current *unstructured.Unstructured) bool {
-	if w.before(k).ours(current, w.id) {
+func (w *work) mayChange(k object.Key, current *unstructured.Unstructured) bool {
+	if w.lastApplied(k).ours(current, w.id) {
 		return true
 	}
 	mark := current.GetLabels()[live.Mark]
 	return mark != "" && w.promise != nil && w.promise.Takes[k.String()] == mark
 }
 
-func goes(k object.Key, u *unstructured.Unstructured) live.Going {
-	return live.Going{Key: k, UID: u.GetUID(), Mark: u.GetLabels()[live.Mark]}
+func deletionOf(k object.Key, u *unstructured.Unstructured) live.Deletion {
+	return live.Deletion{Key: k, UID: u.GetUID(), Mark: u.GetLabels()[live.Mark]}
 }
 
 // waiting is what people read when objects do not become ready, or do not go.

@@ -131,8 +131,8 @@ func resultOf(t reflect.Type, is string) schema.Attribute {
 	return schema.StringAttribute{Computed: true, Description: is} // a string, or a pointer to a nullable one
 }
 
-// each lists the objects of a kind in pages.
-func each(ctx context.Context, c *live.Cluster, gvr k8s.GroupVersionResource, options metav1.ListOptions, do func(*unstructured.Unstructured)) error {
+// listPages lists the objects of a kind in pages.
+func listPages(ctx context.Context, c *live.Cluster, gvr k8s.GroupVersionResource, options metav1.ListOptions, do func(*unstructured.Unstructured)) error {
 	options.Limit = 500
 	for {
 		found, err := c.Dynamic.Resource(gvr).List(ctx, options)

@@ -99,7 +99,7 @@ var nodesSource = source{
 			return nil, diags
 		}
 		all := foundNodes{Nodes: []node{}}
-		err := each(ctx, c, k8s.GroupVersionResource{Version: "v1", Resource: "nodes"}, metav1.ListOptions{LabelSelector: selector.ValueString()},
+		err := listPages(ctx, c, k8s.GroupVersionResource{Version: "v1", Resource: "nodes"}, metav1.ListOptions{LabelSelector: selector.ValueString()},
 			func(u *unstructured.Unstructured) { all.Nodes = append(all.Nodes, nodeOf(u.Object)) })
 		if err != nil {
 			return nil, unreadable(clusterAt, "The nodes", err)
@@ -163,7 +163,7 @@ var storageClassesSource = source{
 	name: "storage_classes", description: "The storage classes of a cluster, and its default one.", results: foundClasses{},
 	read: func(ctx context.Context, c *live.Cluster, _ tfsdk.Config) (any, diag.Diagnostics) {
 		all, newest := foundClasses{Classes: []storageClass{}}, ""
-		err := each(ctx, c, k8s.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, metav1.ListOptions{}, func(u *unstructured.Unstructured) {
+		err := listPages(ctx, c, k8s.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, metav1.ListOptions{}, func(u *unstructured.Unstructured) {
 			isDefault, _ := strconv.ParseBool(u.GetAnnotations()["storageclass.kubernetes.io/is-default-class"])
 			class := storageClass{
 				Name: u.GetName(), Provisioner: text(u.Object, "provisioner"), Default: isDefault, Reclaim: text(u.Object, "reclaimPolicy"),

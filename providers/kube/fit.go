@@ -7,8 +7,8 @@ import (
 	"github.com/stokehq/stoke/providers/kube/live"
 )
 
-// fit refuses pods that no node of their cluster could ever take.
-func (r *reviewing) fit(ctx context.Context) {
+// checkRoom refuses pods that no node of their cluster could ever take.
+func (r *reviewing) checkRoom(ctx context.Context) {
 	rooms := map[string]*live.Room{}
 	for _, p := range r.all.Planned {
 		s, ok := r.sights[p.Address]
@@ -16,7 +16,7 @@ func (r *reviewing) fit(ctx context.Context) {
 			continue
 		}
 		if s.cluster == nil {
-			r.notes = append(r.notes, live.Untold(p.Address, s.demands, "their cluster is not known yet"))
+			r.notes = append(r.notes, live.UnknownRoom(p.Address, s.demands, "their cluster is not known yet"))
 			continue
 		}
 		key := s.cluster.ID
@@ -25,10 +25,10 @@ func (r *reviewing) fit(ctx context.Context) {
 		}
 		room, seen := rooms[key]
 		if !seen {
-			room = s.cluster.Room(ctx, r.all, r.making(s.cluster, func(s sight) []string { return s.grows }))
+			room = s.cluster.Room(ctx, r.all, r.firstPlanned(s.cluster, func(s sight) []string { return s.grows }))
 			rooms[key] = room
 		}
-		refused, notes := room.Fit(ctx, p.Address, s.demands, r.making(s.cluster, func(s sight) []string { return s.discover }))
+		refused, notes := room.CheckRoom(ctx, p.Address, s.demands, r.firstPlanned(s.cluster, func(s sight) []string { return s.discover }))
 		for _, no := range refused {
 			if s.assume {
 				notes = append(notes, no.Assumed(p.Address))
@@ -40,10 +40,10 @@ func (r *reviewing) fit(ctx context.Context) {
 	}
 }
 
-// making names the first of some things that the plan makes in a cluster: what may
+// firstPlanned names the first of some things that the plan makes in a cluster: what may
 // add nodes to it, or what may give its nodes labels and extended resources, as
 // device plugins and feature discovery do, which run as DaemonSets.
-func (r *reviewing) making(c *live.Cluster, what func(sight) []string) string {
+func (r *reviewing) firstPlanned(c *live.Cluster, what func(sight) []string) string {
 	var all []string
 	for address, s := range r.sights {
 		if s.cluster != nil && (s.cluster == c || s.cluster.ID != "" && s.cluster.ID == c.ID) {

@@ -46,13 +46,13 @@ type forecast struct {
 	promise   *promise
 }
 
-func (f *forecast) run(ctx context.Context, w wanted) {
+func (f *forecast) run(ctx context.Context, w desiredSet) {
 	f.keys = w.keys
 	hashes := make([]string, len(w.objects))
 	var ask []int
 	for i, u := range w.objects {
 		k := w.keys[i]
-		hashes[i] = declared(u, f.id)
+		hashes[i] = hashDeclared(u, f.id)
 		before, now := f.was.objects[k], f.prior[k]
 		if now != "" && !before.Left && !f.replacing && before.holds(now, hashes[i], f.plan.Wait) {
 			f.texts[k] = now
@@ -189,10 +189,10 @@ func (f *forecast) dryRun(ctx context.Context, u *unstructured.Unstructured, nam
 	all := live.Conflicts(err)
 	conflicts := all
 	if free {
-		conflicts = except(conflicts, replicasField)
+		conflicts = withoutField(conflicts, replicasField)
 	}
-	if all != nil && f.own(f.prior[name], conflicts) {
-		f.note(fmt.Sprintf("%s: %s", object.KeyOf(u).Title(), taken(all)))
+	if all != nil && f.ownsFields(f.prior[name], conflicts) {
+		f.note(fmt.Sprintf("%s: %s", object.KeyOf(u).Title(), describeConflicts(all)))
 		return f.cluster.Apply(ctx, u, true, true)
 	}
 	return result, err
@@ -216,7 +216,7 @@ func (f *forecast) obstacle(
 	if err != nil || !moves {
 		return "", err
 	}
-	f.unseen(u)
+	f.deferDryRun(u)
 	return "it moves to another version of its kind", nil
 }
 
@@ -230,18 +230,18 @@ func (f *forecast) laterCause(u *unstructured.Unstructured, k object.Key, err er
 	switch {
 	case isNoKind(err):
 		f.doubtful(f.doubt.kinds, kindName(u), k)
-		f.unseen(u)
+		f.deferDryRun(u)
 		return "the cluster does not know its kind yet"
 	case missing != "":
 		f.doubtful(f.doubt.namespaces, missing, k)
-		f.unseen(u)
+		f.deferDryRun(u)
 		return "its namespace " + missing + " is not there yet"
 	case live.NoDryRun(err):
 		return "a webhook of the cluster allows no dry run"
 	case live.WebhookDown(err):
 		return "a webhook of the cluster does not answer"
 	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
-		f.unseen(u)
+		f.deferDryRun(u)
 		return "the plan changes its CRD"
 	}
 	return ""
@@ -302,8 +302,8 @@ func (f *forecast) doubtful(of map[string][]string, name string, k object.Key) {
 	of[name] = append(of[name], k.String())
 }
 
-// unseen remembers an object that no dry run could be made of.
-func (f *forecast) unseen(u *unstructured.Unstructured) {
+// deferDryRun remembers an object that no dry run could be made of.
+func (f *forecast) deferDryRun(u *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sight.unseen = append(f.sight.unseen, u.DeepCopy())
@@ -395,9 +395,9 @@ func (r *set) keeps(c common, k object.Key) bool {
 	return r.kind.waits && object.HoldsData(k.GroupKind()) && !c.Prune
 }
 
-// own reports whether all fields in conflict are fields of an applied text:
+// ownsFields reports whether all fields in conflict are fields of an applied text:
 // another manager changed them since, and they are taken back.
-func (r *set) own(text string, conflicts []live.Conflict) bool {
+func (r *set) ownsFields(text string, conflicts []live.Conflict) bool {
 	if len(conflicts) == 0 {
 		return true
 	}
@@ -406,14 +406,14 @@ func (r *set) own(text string, conflicts []live.Conflict) bool {
 		return false
 	}
 	for _, conflict := range conflicts {
-		if !object.Has(u, conflict.Field) {
+		if !object.HasField(u, conflict.Field) {
 			return false
 		}
 	}
 	return true
 }
 
-func taken(conflicts []live.Conflict) string {
+func describeConflicts(conflicts []live.Conflict) string {
 	var parts []string
 	for _, c := range conflicts {
 		parts = append(parts, fmt.Sprintf("%s is taken back from %s", c.Field, c.Manager))
@@ -429,7 +429,7 @@ func (f *forecast) note(text string) {
 
 // prune looks at what is no longer declared. Whether another resource takes it
 // over, the review knows.
-func (f *forecast) prune(w wanted) {
+func (f *forecast) prune(w desiredSet) {
 	if f.replacing || w.unsure {
 		return
 	}
@@ -439,7 +439,7 @@ func (f *forecast) prune(w wanted) {
 			continue
 		}
 		if f.reviewed {
-			f.doubt.gone = append(f.doubt.gone, going{k, f.keeps(f.plan, k)})
+			f.doubt.gone = append(f.doubt.gone, leavingObject{k, f.keeps(f.plan, k)})
 			continue
 		}
 		f.deletions = append(f.deletions, deletion{text: k.Title() + " is deleted: it is no longer declared"})

@@ -91,7 +91,7 @@ func importOne(ctx context.Context, cluster *live.Cluster, k object.Key) (u *uns
 	_, namespaced, err := cluster.Mapping(k.GroupVersionKind)
 	switch {
 	case isNoKind(err):
-		return nil, "", "Unknown kind", fmt.Sprintf("%s.%s", err, cluster.Near(k.Kind))
+		return nil, "", "Unknown kind", fmt.Sprintf("%s.%s", err, cluster.SuggestKinds(k.Kind))
 	case err != nil:
 		return nil, "", "Kinds of the cluster cannot be read", sentence(err)
 	case namespaced && k.Namespace == "":

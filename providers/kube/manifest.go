@@ -113,8 +113,8 @@ func readPath(from string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !info.Mode().IsRegular() || info.Size() > object.MostBytes {
-			return nil, fmt.Errorf("%s is not a regular file, or has more than %d bytes", name, object.MostBytes)
+		if !info.Mode().IsRegular() || info.Size() > object.MaxBytes {
+			return nil, fmt.Errorf("%s is not a regular file, or has more than %d bytes", name, object.MaxBytes)
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {

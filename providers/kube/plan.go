@@ -88,7 +88,7 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 	}
 	r.settings.doubts.add(call.Address, f.doubt, objects)
 	r.handOver(ctx, resp, f.sight)
-	f.tell(ctx, w, resp)
+	f.writePlan(ctx, w, resp)
 	if w.unsure {
 		later()
 	}
@@ -135,9 +135,9 @@ func (f *forecast) asBefore(objects []*unstructured.Unstructured) bool {
 	return true
 }
 
-// tell writes the plan, reports notes, and makes the whole resource be replaced
+// writePlan writes the plan, reports notes, and makes the whole resource be replaced
 // where its only object is.
-func (f *forecast) tell(ctx context.Context, w wanted, resp *resource.ModifyPlanResponse) {
+func (f *forecast) writePlan(ctx context.Context, w desiredSet, resp *resource.ModifyPlanResponse) {
 	whole := !f.replacing && len(f.replaced) > 0 && len(f.texts) == 1 && len(f.prior) == 1
 	if whole {
 		resp.RequiresReplace = append(resp.RequiresReplace, objectsAt)

@@ -21,7 +21,7 @@ func (w *work) put(
 	if err != nil {
 		return nil, false, err
 	}
-	if current != nil && !w.may(k, current) {
+	if current != nil && !w.mayChange(k, current) {
 		return nil, false, &existsError{k}
 	}
 	if volume := w.wantsVolume(u, func(own string) bool { _, ok := w.planned[own]; return ok }); volume != "" && current == nil {
@@ -32,7 +32,7 @@ func (w *work) put(
 	free := false
 	if current != nil {
 		if current.GetDeletionTimestamp() != nil {
-			if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
+			if err := w.cluster.WaitGone(ctx, []live.Deletion{deletionOf(k, current)}); err != nil {
 				return nil, false, err
 			}
 			current = nil
@@ -43,9 +43,9 @@ func (w *work) put(
 	result, err = w.send(ctx, u, w.plan.Force.ValueBool())
 	if conflicts := live.Conflicts(err); len(conflicts) > 0 {
 		if free {
-			conflicts = except(conflicts, replicasField)
+			conflicts = withoutField(conflicts, replicasField)
 		}
-		if w.own(w.prior[k.String()], conflicts) {
+		if w.ownsFields(w.prior[k.String()], conflicts) {
 			result, err = w.send(ctx, u, true)
 		}
 	}
@@ -148,7 +148,7 @@ func (w *work) recreate(
 	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
 		return nil, false, err
 	}
-	if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
+	if err := w.cluster.WaitGone(ctx, []live.Deletion{deletionOf(k, current)}); err != nil {
 		return nil, false, err
 	}
 	w.forget(k)

@@ -111,10 +111,10 @@ func renderRBAC(ctx context.Context, config tfsdk.Config) ([]*unstructured.Unstr
 	if account != "" {
 		add(rbacv1.ServiceAccountKind, account, map[string]any{})
 	}
-	add("ClusterRole", "", map[string]any{"rules": plain(inCluster)})
+	add("ClusterRole", "", map[string]any{"rules": rulesAsAny(inCluster)})
 	add("ClusterRoleBinding", "", binding("ClusterRole", name, subjects))
 	for _, ns := range namespaces {
-		add("Role", ns, map[string]any{"rules": plain(append(slices.Clip(inNamespaces), more...))})
+		add("Role", ns, map[string]any{"rules": rulesAsAny(append(slices.Clip(inNamespaces), more...))})
 		add("RoleBinding", ns, binding("Role", name, subjects))
 	}
 	return all, true, r.diags
@@ -149,8 +149,8 @@ func subjectsOf(r *reader, name, account string) (all []any) {
 	return all
 }
 
-// plain are rules as an object has them.
-func plain(rules []rbacv1.PolicyRule) []any {
+// rulesAsAny are rules as an object has them.
+func rulesAsAny(rules []rbacv1.PolicyRule) []any {
 	out := make([]any, 0, len(rules))
 	for i := range rules {
 		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules[i])

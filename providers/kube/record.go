@@ -141,9 +141,9 @@ func plannedOf(private []byte) *promise {
 	return readPromise(all[keepPlanned])
 }
 
-// broken describes how rendered objects differ from the promised ones; "" where
+// describeDifference describes how rendered objects differ from the promised ones; "" where
 // they do not.
-func (p *promise) broken(objects []*unstructured.Unstructured) string {
+func (p *promise) describeDifference(objects []*unstructured.Unstructured) string {
 	if p == nil {
 		return ""
 	}
@@ -171,7 +171,7 @@ func (p *promise) broken(objects []*unstructured.Unstructured) string {
 func sums(objects []*unstructured.Unstructured, salt string) map[string]string {
 	all := make(map[string]string, len(objects))
 	for _, u := range objects {
-		all[object.KeyOf(u).String()] = declared(u, salt)
+		all[object.KeyOf(u).String()] = hashDeclared(u, salt)
 	}
 	return all
 }
@@ -186,8 +186,8 @@ func rendering(objects []*unstructured.Unstructured, salt string) string {
 	return object.Hash(strings.Join(lines, "\n"))
 }
 
-// declared returns the hash of a declared object. The mark is not a part of it.
-func declared(u *unstructured.Unstructured, salt string) string {
+// hashDeclared returns the hash of a declared object. The mark is not a part of it.
+func hashDeclared(u *unstructured.Unstructured, salt string) string {
 	text, err := object.Text(u.Object, salt)
 	if err != nil {
 		return ""

@@ -19,7 +19,7 @@ import (
 
 // prune deletes objects that are no longer declared, except objects that
 // another resource declares now.
-func (w *work) prune(ctx context.Context, want wanted) {
+func (w *work) prune(ctx context.Context, want desiredSet) {
 	var gone []object.Key
 	for _, name := range undeclared(w.prior, want.keys) {
 		k, err := object.ParseKey(name)
@@ -61,7 +61,7 @@ func (w *work) remove(ctx context.Context, keys []object.Key) {
 }
 
 // drop deletes the resource's own objects among them, and returns these.
-func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going) {
+func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Deletion) {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -72,7 +72,7 @@ func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going)
 		group.Go(func() error {
 			providers.CallFrom(ctx).Report(providers.Progress{Step: "delete " + k.Title(), Percent: -1})
 			current, err := w.cluster.Get(ctx, k)
-			if err == nil && current != nil && w.before(k).ours(current, w.id) {
+			if err == nil && current != nil && w.lastApplied(k).ours(current, w.id) {
 				if err = w.retain(ctx, k, current); err != nil {
 					return w.failed(k, err)
 				}
@@ -80,7 +80,7 @@ func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going)
 					w.remember(k, func(a *applied) { a.Declared = "" }) // it is removed, whether or not the wait for it succeeds
 					mu.Lock()
 					defer mu.Unlock()
-					going = append(going, goes(k, current))
+					going = append(going, deletionOf(k, current))
 				}
 			}
 			return w.failed(k, err)
@@ -154,21 +154,21 @@ func (w *work) retain(ctx context.Context, k object.Key, u *unstructured.Unstruc
 	case k.Kind == "Namespace" && k.Group == "":
 		kept, err := w.cluster.RetainIn(ctx, k.Name)
 		for _, claim := range slices.Sorted(maps.Keys(kept)) {
-			w.kept(k.Name+"/"+claim, kept[claim])
+			w.reportKept(k.Name+"/"+claim, kept[claim])
 		}
 		return err
 	case k.Kind == "PersistentVolumeClaim" && !w.plan.Lose:
 		volume, err := w.cluster.Retain(ctx, u)
 		own := object.Key{GroupVersionKind: live.Volume, Name: volume}.String() // it goes without its data
 		if err == nil && volume != "" && w.prior[own] == "" && w.texts[own] == "" {
-			w.kept(k.Namespace+"/"+k.Name, volume)
+			w.reportKept(k.Namespace+"/"+k.Name, volume)
 		}
 		return err
 	}
 	return nil
 }
 
-func (w *work) kept(claim, volume string) {
+func (w *work) reportKept(claim, volume string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.diags.AddAttributeWarning(w.kind.at, "Volume is kept", fmt.Sprintf("The claim %s is deleted, its volume %s stays with all data. A kube_volume_claim with volume_name = %q takes it over; kubectl delete persistentvolume forgets it.", claim, volume, volume))

@@ -37,12 +37,12 @@ type doubts struct {
 type doubt struct {
 	kinds      map[string][]string // objects of kinds that the cluster lacks, by "Kind of group/version"
 	namespaces map[string][]string // objects by namespace that it lacks
-	gone       []going             // objects that are no longer declared
+	gone       []leavingObject     // objects that are no longer declared
 	takes      map[string]string   // marks of others, by the objects that carry them
 }
 
-// going is an object that leaves a resource; keep forbids to delete it.
-type going struct {
+// leavingObject is an object that leaves a resource; keep forbids to delete it.
+type leavingObject struct {
 	object.Key
 	keep bool
 }
@@ -173,12 +173,12 @@ func (d *doubts) review(ctx context.Context, all providers.Review) ([]providers.
 		if !unsure {
 			r.missing(p, of)
 		}
-		r.taken(p, of)
-		r.left(p, of)
+		r.checkTakeovers(p, of)
+		r.noteLeftovers(p, of)
 	}
 	r.strand()
-	r.unseen(ctx)
-	r.fit(ctx)
+	r.checkUnreadable(ctx)
+	r.checkRoom(ctx)
 	return r.notes, r.diags
 }
 
@@ -251,9 +251,9 @@ func (r *reviewing) missing(p providers.PlannedInstance, of doubt) {
 	}
 }
 
-// taken looks whether the resources whose objects a plan takes over give them
+// checkTakeovers looks whether the resources whose objects a plan takes over give them
 // up.
-func (r *reviewing) taken(p providers.PlannedInstance, of doubt) {
+func (r *reviewing) checkTakeovers(p providers.PlannedInstance, of doubt) {
 	for _, name := range slices.Sorted(maps.Keys(of.takes)) {
 		k, err := object.ParseKey(name)
 		if err != nil {
@@ -278,8 +278,8 @@ func (r *reviewing) taken(p providers.PlannedInstance, of doubt) {
 	}
 }
 
-// left adds notes about objects that a resource no longer declares.
-func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
+// noteLeftovers adds notes about objects that a resource no longer declares.
+func (r *reviewing) noteLeftovers(p providers.PlannedInstance, of doubt) {
 	cluster, _, _ := objectsOf(p.Planned)
 	for _, g := range of.gone {
 		switch by := r.claims[cluster+" "+g.String()]; {
@@ -298,7 +298,7 @@ func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
 func (r *reviewing) suggestKinds(p providers.PlannedInstance, name string) string {
 	kind, _, _ := strings.Cut(name, " of ")
 	if c := r.sights[p.Address].cluster; c != nil {
-		return c.Near(kind)
+		return c.SuggestKinds(kind)
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func havingPods(v cty.Value) (all []pods.Object) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(objects.AsValueMap())) {
 		k, err := object.ParseKey(name)
-		if err == nil && pods.Has(k.GroupKind()) {
+		if err == nil && pods.HasPods(k.GroupKind()) {
 			all = append(all, pods.Object{GroupKind: k.GroupKind(), Namespace: k.Namespace, Name: k.Name})
 		}
 	}
@@ -134,7 +134,7 @@ func configured(ctx context.Context, o providers.RunObject) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	served, ok := providers.Served[closing](p)
+	served, ok := providers.ServerAs[closing](p)
 	if !ok {
 		return nil, fmt.Errorf("%T is not this provider", p)
 	}

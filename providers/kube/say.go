@@ -50,11 +50,11 @@ func (r *set) explain(u *unstructured.Unstructured, err error) diag.Diagnostic {
 	if with, ok := d.(diag.DiagnosticWithPath); ok {
 		at = with.Path()
 	}
-	if where := r.from.of(u); where != "" {
+	if where := r.from.placeOf(u); where != "" {
 		detail += " It is declared in " + where + "."
 	}
 	if object.IsSecret(u) {
-		detail, at = object.Veil(u, detail), r.kind.at
+		detail, at = object.RedactSecret(u, detail), r.kind.at
 	}
 	return diag.NewAttributeErrorDiagnostic(at, d.Summary(), detail)
 }

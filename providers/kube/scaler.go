@@ -36,7 +36,7 @@ func leaveToScaler(ctx context.Context, c *live.Cluster, u, current *unstructure
 	return true, false, nil
 }
 
-// except leaves out conflicts about a field.
-func except(conflicts []live.Conflict, field string) []live.Conflict {
+// withoutField leaves out conflicts about a field.
+func withoutField(conflicts []live.Conflict, field string) []live.Conflict {
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c live.Conflict) bool { return c.Field == field })
 }

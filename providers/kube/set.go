@@ -21,7 +21,7 @@ import (
 type set struct {
 	kind     kind
 	settings *settings
-	from     written // where the objects are declared, for diagnostics
+	from     sourcePlace // where the objects are declared, for diagnostics
 }
 
 var (
@@ -87,12 +87,12 @@ func (r *set) ValidateConfig(ctx context.Context, req resource.ValidateConfigReq
 	objects, known, diags := r.kind.render(ctx, req.Config)
 	resp.Diagnostics.Append(diags...)
 	if known && !diags.HasError() {
-		resp.Diagnostics.Append(r.showing(ctx, req.Config).twice(objects)...)
+		resp.Diagnostics.Append(r.showing(ctx, req.Config).checkDuplicates(objects)...)
 	}
 }
 
-// twice looks for objects that are declared twice.
-func (r *set) twice(objects []*unstructured.Unstructured) (diags diag.Diagnostics) {
+// checkDuplicates looks for objects that are declared twice.
+func (r *set) checkDuplicates(objects []*unstructured.Unstructured) (diags diag.Diagnostics) {
 	seen := make(map[string]bool, len(objects))
 	for _, u := range objects {
 		k := object.KeyOf(u)
@@ -117,8 +117,8 @@ func (r *set) rendered(ctx context.Context, config tfsdk.Config) (objects []*uns
 	return objects, true, diags
 }
 
-// wanted are the objects of a configuration, by the text of their keys.
-type wanted struct {
+// desiredSet are the objects of a configuration, by the text of their keys.
+type desiredSet struct {
 	objects []*unstructured.Unstructured
 	keys    []string // in the same order
 	unsure  bool     // whether some kind has namespaces is not known yet, and so what some keys are
@@ -127,7 +127,7 @@ type wanted struct {
 // want puts rendered objects, which it changes, where they belong in a cluster:
 // kinds without namespaces lose theirs, the others get one. Scopes of kinds
 // that the cluster does not know yet come from CRDs in the same configuration.
-func (r *set) want(objects []*unstructured.Unstructured, c *live.Cluster) (w wanted, diags diag.Diagnostics) {
+func (r *set) want(objects []*unstructured.Unstructured, c *live.Cluster) (w desiredSet, diags diag.Diagnostics) {
 	scopes := map[string]bool{}
 	for _, u := range objects {
 		define(u, scopes)
@@ -156,12 +156,12 @@ func (r *set) want(objects []*unstructured.Unstructured, c *live.Cluster) (w wan
 		w.objects = append(w.objects, u)
 		w.keys = append(w.keys, object.KeyOf(u).String())
 	}
-	diags.Append(r.twice(objects)...)
+	diags.Append(r.checkDuplicates(objects)...)
 	return w, diags
 }
 
 // mark labels the objects as objects of the resource.
-func (w wanted) mark(id string) {
+func (w desiredSet) mark(id string) {
 	for _, u := range w.objects {
 		labels := u.GetLabels()
 		if labels == nil {

@@ -23,14 +23,14 @@ type sight struct {
 	assume   bool                         // that nodes take them
 	discover []string                     // what it makes that may say more about nodes
 	grows    []string                     // what it makes that may add nodes
-	from     written
+	from     sourcePlace
 }
 
-// written is where the objects of a resource are written.
-type written struct{ yaml, path string }
+// sourcePlace is where the objects of a resource are written.
+type sourcePlace struct{ yaml, path string }
 
 // readSource reads it from a configuration.
-func (k kind) readSource(ctx context.Context, config tfsdk.Config) (s written) {
+func (k kind) readSource(ctx context.Context, config tfsdk.Config) (s sourcePlace) {
 	if k.name != manifest.name {
 		return s
 	}
@@ -44,9 +44,9 @@ func (k kind) readSource(ctx context.Context, config tfsdk.Config) (s written) {
 	return s
 }
 
-// of returns the place of an object in the files, such as "web.yaml, document 2
+// placeOf returns the place of an object in the files, such as "web.yaml, document 2
 // (line 9)"; "" if it is not known.
-func (s written) of(u *unstructured.Unstructured) string {
+func (s sourcePlace) placeOf(u *unstructured.Unstructured) string {
 	meant := func(other *unstructured.Unstructured) bool {
 		return other.GroupVersionKind() == u.GroupVersionKind() && other.GetName() == u.GetName() && (other.GetNamespace() == "" || other.GetNamespace() == u.GetNamespace())
 	}

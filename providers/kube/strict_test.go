@@ -44,7 +44,7 @@ func newStrict(t *testing.T) *strict {
 
 // ours is what the schemas find; "" for nothing.
 func (s *strict) ours(u *unstructured.Unstructured) string {
-	return s.judge.of(u, []string{s.minor}, true).wrong
+	return s.judge.judgeObject(u, []string{s.minor}, true).wrong
 }
 
 // server is what the API server says to a dry run; "" where it takes the object.

@@ -50,7 +50,7 @@ func (r *set) handOver(ctx context.Context, resp *resource.ModifyPlanResponse, s
 	j := &judge{library: &r.settings.doubts.library, customs: map[gvk.GroupVersionKind][]schema.Custom{}}
 	j.add(s.crds)
 	for _, u := range s.unseen {
-		if v := j.of(u, s.minors(ctx, nil), s.cluster != nil); v.wrong != "" {
+		if v := j.judgeObject(u, s.minors(ctx, nil), s.cluster != nil); v.wrong != "" {
 			resp.Diagnostics.AddAttributeError(r.kind.at, badObject, detailOf(u, s.from, v.wrong))
 		}
 	}
@@ -70,8 +70,8 @@ func (s sight) minors(ctx context.Context, planned []string) []string {
 	return nil
 }
 
-// unseen refuses objects that no server of their cluster's version would take.
-func (r *reviewing) unseen(ctx context.Context) {
+// checkUnreadable refuses objects that no server of their cluster's version would take.
+func (r *reviewing) checkUnreadable(ctx context.Context) {
 	if !slices.ContainsFunc(r.all.Planned, func(p providers.PlannedInstance) bool { return len(r.sights[p.Address].unseen) > 0 }) {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *reviewing) unseen(ctx context.Context) {
 		later := map[string][]string{}
 		minors := s.minors(ctx, planned)
 		for _, u := range s.unseen {
-			v := j.of(u, minors, s.cluster != nil)
+			v := j.judgeObject(u, minors, s.cluster != nil)
 			if v.wrong != "" {
 				r.refuse(p, badObject, detailOf(u, s.from, v.wrong))
 			}
@@ -150,10 +150,10 @@ func (j *judge) add(crds []*unstructured.Unstructured) {
 	}
 }
 
-// of looks at an object. minors are the versions that its cluster may have, none
+// judgeObject looks at an object. minors are the versions that its cluster may have, none
 // where that is not known. It is wrong where it is so for all of them. Which kinds a
 // cluster has that is there, it has said itself.
-func (j *judge) of(u *unstructured.Unstructured, minors []string, there bool) verdict {
+func (j *judge) judgeObject(u *unstructured.Unstructured, minors []string, there bool) verdict {
 	given := len(minors) > 0 && !there
 	if len(minors) == 0 {
 		all, err := schema.Minors()
@@ -168,7 +168,7 @@ func (j *judge) of(u *unstructured.Unstructured, minors []string, there bool) ve
 		if err != nil {
 			return verdict{later: err.Error()}
 		}
-		v := j.in(u, m, given)
+		v := j.judgeMinor(u, m, given)
 		if v.wrong == "" {
 			return v
 		}
@@ -179,8 +179,8 @@ func (j *judge) of(u *unstructured.Unstructured, minors []string, there bool) ve
 	return *first
 }
 
-// in looks at an object as a server of a minor would.
-func (j *judge) in(u *unstructured.Unstructured, m *schema.Minor, given bool) verdict {
+// judgeMinor looks at an object as a server of a minor would.
+func (j *judge) judgeMinor(u *unstructured.Unstructured, m *schema.Minor, given bool) verdict {
 	of := u.GroupVersionKind()
 	const rest = "its cluster is not known yet; its fields and their types are right for "
 	if customs := j.customs[of]; len(customs) > 0 {
@@ -223,9 +223,9 @@ func listed(found []schema.Finding) string {
 }
 
 // detailOf is the whole of what people read about an object that is wrong.
-func detailOf(u *unstructured.Unstructured, from written, wrong string) string {
+func detailOf(u *unstructured.Unstructured, from sourcePlace, wrong string) string {
 	title := object.KeyOf(u).Title()
-	if at := from.of(u); at != "" {
+	if at := from.placeOf(u); at != "" {
 		title += " (" + at + ")"
 	}
 	return title + ": " + wrong + "."
@@ -252,7 +252,7 @@ func (s *settings) misfit(ctx context.Context, c *live.Cluster, u *unstructured.
 			j.add([]*unstructured.Unstructured{found})
 		}
 	}
-	if v := j.of(u, sight{cluster: c}.minors(ctx, nil), true); v.wrong != "" {
+	if v := j.judgeObject(u, sight{cluster: c}.minors(ctx, nil), true); v.wrong != "" {
 		return &misfitError{err, v.wrong}
 	}
 	return err

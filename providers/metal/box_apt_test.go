@@ -279,7 +279,7 @@ func (b *box) allow(node string, in []byte) (hosttest.Answer, bool) {
 	}
 	b.revoke("node", node)
 	b.cluster.Put(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": secret.Metadata.Name, "namespace": "kube-system"},
-		"data": map[string]any{"node": base64.StdEncoding.EncodeToString([]byte(node)), "until": time.Now().Add(kubeadm.MostTokenLife).String()}})
+		"data": map[string]any{"node": base64.StdEncoding.EncodeToString([]byte(node)), "until": time.Now().Add(kubeadm.MaxTokenLife).String()}})
 	return ok()
 }
 

@@ -185,7 +185,7 @@ func (m *clusterModel) id() *types.String { return &m.ID }
 
 func (m *clusterModel) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.head()) }
 
-func (*clusterModel) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+func (*clusterModel) importValues(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
 	o, diags := way.Object(ctx)
 	if diags.HasError() {
 		return nil, diags

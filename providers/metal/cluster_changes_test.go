@@ -217,17 +217,17 @@ func TestClusterUnfit(t *testing.T) {
 	}
 	s := declaredCluster(t, nil)
 	var got []bool
-	for _, p := range unfit(f, s) {
+	for _, p := range unfitnesses(f, s) {
 		got = append(got, p.fixedBy == "")
 	}
 	if !slices.Equal(got, []bool{true, true, false, false, true}) {
-		t.Errorf("%+v", unfit(f, s))
+		t.Errorf("%+v", unfitnesses(f, s))
 	}
 	s.node.IgnorePreflight = []string{"SystemVerification", "Swap", "Port-2379"}
-	if left := unfit(f, s); len(left) != 2 {
+	if left := unfitnesses(f, s); len(left) != 2 {
 		t.Errorf("what is ignored counts: %+v", left)
 	}
-	if left := unfit(facts.Facts{CgroupVersion: 2, Runtimes: []facts.Runtime{{Name: "containerd", Version: "v2.2.9"}}}, s); len(left) > 0 {
+	if left := unfitnesses(facts.Facts{CgroupVersion: 2, Runtimes: []facts.Runtime{{Name: "containerd", Version: "v2.2.9"}}}, s); len(left) > 0 {
 		t.Errorf("a machine that is right: %+v", left)
 	}
 }

@@ -161,7 +161,7 @@ func (m *clusterModel) unprotected(ctx context.Context, j job[clusterModel]) (*c
 	if is.Access.IsUnknown() {
 		is.Access = j.prior.Access
 	}
-	if !wholly(ctx, is.Join) {
+	if !isWhollyKnown(ctx, is.Join) {
 		is.Join = j.prior.Join
 	}
 	return &is, nil
@@ -192,7 +192,7 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 		}
 	}
 	boots := true
-	if noted, err := rec.Was(noteBoots, &boots); err == nil && noted && !boots {
+	if noted, err := rec.ReadNote(noteBoots, &boots); err == nil && noted && !boots {
 		if err := kubeadm.DisableKubelet(ctx, on); err != nil {
 			return outcomes, err
 		}

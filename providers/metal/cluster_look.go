@@ -31,9 +31,9 @@ const (
 	noteReady   = "cluster ready"   // what was declared last has become ready
 )
 
-// settled is the last applied configuration and its result. It distinguishes
+// lastApply is the last applied configuration and its result. It distinguishes
 // configuration changes from drift, and removed arguments from foreign objects.
-type settled struct {
+type lastApply struct {
 	APIServer map[string]string `json:"api_server,omitempty"`
 	CertNames []string          `json:"cert_names,omitempty"`
 	Kubelet   string            `json:"kubelet,omitempty"`      // hash of the declared document
@@ -51,7 +51,7 @@ const changing = "changing"
 
 // unsettled is the note of a change that has begun: whatever is declared after a change
 // that failed differs from it, also the configuration from before.
-func (s settled) unsettled(want settled) settled {
+func (s lastApply) unsettled(want lastApply) lastApply {
 	for _, of := range []struct {
 		is   *string
 		want string
@@ -76,7 +76,7 @@ type notes struct {
 	begun, healthy, ending bool
 	ready                  bool
 	whole                  string // the authority's hash; "" while init has not ended
-	settled                settled
+	settled                lastApply
 }
 
 func readNotes(rec *host.Record) (n notes, err error) {
@@ -84,7 +84,7 @@ func readNotes(rec *host.Record) (n notes, err error) {
 		return n, nil
 	}
 	for key, into := range map[string]any{noteBegun: &n.begun, noteHealthy: &n.healthy, noteWhole: &n.whole, noteEnding: &n.ending, noteReady: &n.ready, noteSettled: &n.settled} {
-		if _, failed := rec.Was(key, into); failed != nil {
+		if _, failed := rec.ReadNote(key, into); failed != nil {
 			err = errors.Join(err, failed)
 		}
 	}
@@ -129,14 +129,14 @@ func (s *settings) lookAtCluster(ctx context.Context, m host.Machine, want packa
 	if l.silent == nil {
 		l.uploaded, l.silent = kubeadm.Uploaded(ctx, m)
 	}
-	if l.silent != nil && lost(l.silent) && !errors.As(l.silent, new(*kubeadm.NotReadyError)) {
+	if l.silent != nil && isUnreachable(l.silent) && !errors.As(l.silent, new(*kubeadm.NotReadyError)) {
 		return l, l.silent
 	}
 	return l, nil
 }
 
 // hashes returns the hashes of the declared values.
-func (s clusterSpec) hashes() (settled, error) {
+func (s clusterSpec) hashes() (lastApply, error) {
 	var err error
 	hash := func(v map[string]any) string {
 		h, failed := kubeadm.Hash(v)
@@ -147,7 +147,7 @@ func (s clusterSpec) hashes() (settled, error) {
 	for name, text := range s.patches {
 		patches[name] = text
 	}
-	is := settled{
+	is := lastApply{
 		APIServer: s.cluster.APIServer, CertNames: s.cluster.CertNames, Kubelet: hash(s.cluster.KubeletConfiguration()),
 		Proxy: hash(s.cluster.Proxy), Patches: hash(patches),
 		Images: s.cluster.Images, Lives: s.cluster.CertificateLife.String() + " " + s.cluster.CALife.String(),
@@ -228,7 +228,7 @@ const (
 )
 
 // changedArguments compares the arguments of the API server.
-func (s clusterSpec) changedArguments(is kubeadm.Facts, was settled) []host.Change {
+func (s clusterSpec) changedArguments(is kubeadm.Facts, was lastApply) []host.Change {
 	var all []host.Change
 	want := s.cluster.APIServer
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -247,7 +247,7 @@ func (s clusterSpec) changedArguments(is kubeadm.Facts, was settled) []host.Chan
 const apiServerCertificate = "/etc/kubernetes/pki/apiserver.crt"
 
 // changedNames compares those in the API server's certificate.
-func (s clusterSpec) changedNames(is kubeadm.Facts, was settled) []host.Change {
+func (s clusterSpec) changedNames(is kubeadm.Facts, was lastApply) []host.Change {
 	var all []host.Change
 	have := is.Certificates[apiServerCertificate].Names
 	for _, name := range s.cluster.CertNames {
@@ -287,8 +287,8 @@ func (s *settings) connection(ctx context.Context, m host.Machine, way connect.S
 	return connect.Connection{ID: id, Endpoint: "https://" + endpoint, CA: string(ca), Credential: connect.Credential{SSH: &way}}, nil
 }
 
-// inside works in the cluster, as one of its operators.
-func (s *settings) inside(ctx context.Context, c connect.Connection, work func(*live.Cluster) error) error {
+// withCluster works in the cluster, as one of its operators.
+func (s *settings) withCluster(ctx context.Context, c connect.Connection, work func(*live.Cluster) error) error {
 	pool := &kubernetes.Pool{SSH: s.ssh, Agent: s.clusters.Agent}
 	defer pool.Close()
 	client, err := pool.Get(ctx, c)
@@ -302,7 +302,7 @@ func (s *settings) inside(ctx context.Context, c connect.Connection, work func(*
 // a while before it signs certificates.
 func (s *settings) insideNew(ctx context.Context, c connect.Connection, patience time.Duration, work func(*live.Cluster) error) error {
 	for end := time.Now().Add(patience); ; {
-		err := s.inside(ctx, c, work)
+		err := s.withCluster(ctx, c, work)
 		if !kubernetes.Unsigned(err) || time.Now().After(end) {
 			return err
 		}
@@ -319,7 +319,7 @@ func (s *settings) differing(ctx context.Context, c connect.Connection, want add
 	if err != nil {
 		return nil, err
 	}
-	err = s.inside(ctx, c, func(cluster *live.Cluster) error {
+	err = s.withCluster(ctx, c, func(cluster *live.Cluster) error {
 		var keys []object.Key
 		keys, err = addons.Diff(ctx, cluster, objects)
 		for _, k := range keys {

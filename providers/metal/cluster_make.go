@@ -52,7 +52,7 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 		return nil, errRefused
 	}
 	if what == courseBegin { // afterwards it is kubeadm's own that has the ports
-		if err := w.fit(ctx); err != nil {
+		if err := w.checkMachine(ctx); err != nil {
 			addError(j.diags, clusterAt, "Machine cannot be a control plane", err)
 			return nil, errRefused
 		}
@@ -80,7 +80,7 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 			is.Access, is.Join = j.prior.Access, j.prior.Join
 		}
 		is.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{factCluster: types.StringValue("not finished")})
-		return &is, w.explained(ctx, err)
+		return &is, w.explainError(ctx, err)
 	}
 	return &is, w.results(ctx, &is)
 }
@@ -154,15 +154,15 @@ func (w *clusterWork) sameRelease(ctx context.Context) error {
 	return nil
 }
 
-// fit refuses machines that kubeadm's own checks would refuse after packages
+// checkMachine refuses machines that kubeadm's own checks would refuse after packages
 // were installed.
-func (w *clusterWork) fit(ctx context.Context) error {
+func (w *clusterWork) checkMachine(ctx context.Context) error {
 	f, err := facts.Gather(ctx, w.m)
 	if err != nil {
 		return err
 	}
 	var all []string
-	for _, p := range unfit(f, w.spec) {
+	for _, p := range unfitnesses(f, w.spec) {
 		if p.fixedBy == "" {
 			all = append(all, p.why)
 		}
@@ -278,11 +278,11 @@ func (w *clusterWork) begin(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return w.began(ctx)
+	return w.noteInit(ctx)
 }
 
-// began notes that init came to its end.
-func (w *clusterWork) began(ctx context.Context) error {
+// noteInit notes that init came to its end.
+func (w *clusterWork) noteInit(ctx context.Context) error {
 	if err := w.rec.Set(ctx, noteHealthy, true); err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 	}
 	err = w.s.insideNew(ctx, w.access, apiTime, func(c *live.Cluster) error {
 		w.access.ID = c.ID
-		if err := w.furnished(ctx, c, objects); err != nil {
+		if err := w.applyObjects(ctx, c, objects); err != nil {
 			return err
 		}
 		if err := addons.Await(ctx, c, w.spec.addons.System(w.spec.node.Name), systemTime); err != nil {
@@ -353,8 +353,8 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 	return w.rec.Set(ctx, noteReady, true)
 }
 
-// furnished applies objects that differ, and notes which there are.
-func (w *clusterWork) furnished(ctx context.Context, c *live.Cluster, objects []*unstructured.Unstructured) error {
+// applyObjects applies objects that differ, and notes which there are.
+func (w *clusterWork) applyObjects(ctx context.Context, c *live.Cluster, objects []*unstructured.Unstructured) error {
 	var n notes
 	n, err := readNotes(w.rec)
 	if err != nil {

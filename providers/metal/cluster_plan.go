@@ -92,7 +92,7 @@ func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
 		{"pod_network", state.Pods, plan.Pods}, {"service_network", state.Services, plan.Services},
 		{"dns_domain", state.Domain, plan.Domain}, {"endpoint", state.Endpoint, plan.Endpoint},
 	} {
-		if !of.was.IsNull() && wholly(ctx, of.now) && !of.was.Equal(of.now) {
+		if !of.was.IsNull() && isWhollyKnown(ctx, of.now) && !of.was.Equal(of.now) {
 			all = append(all, path.Root(of.name))
 		}
 	}
@@ -152,7 +152,7 @@ func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel
 	case ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(clusterAt, summary, detail)
-	case lost(err):
+	case isUnreachable(err):
 		notLooked(diags, clusterAt, way.Address, err)
 	default:
 		addError(diags, clusterAt, "Machine cannot be examined", err)
@@ -243,7 +243,7 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 		return promise{}, err
 	}
 	for i := range changes {
-		if len(changes[i].Path) > 1 || len(changes[i].Path) == 1 && !plan.has(changes[i].Path[0]) {
+		if len(changes[i].Path) > 1 || len(changes[i].Path) == 1 && !plan.isDeclared(changes[i].Path[0]) {
 			changes[i].Path = nil // it may be declared no more
 		}
 	}
@@ -261,8 +261,8 @@ func (l clusterLook) protect(ctx context.Context, diags *diag.Diagnostics) {
 	}
 }
 
-// has reports whether an argument is declared, so that a note can point at it.
-func (m *clusterModel) has(argument string) bool {
+// isDeclared reports whether an argument is declared, so that a note can point at it.
+func (m *clusterModel) isDeclared(argument string) bool {
 	switch argument {
 	case "kubelet_configuration":
 		return !m.Kubelet.IsNull()
@@ -280,12 +280,12 @@ func (m *clusterModel) has(argument string) bool {
 // same plan may fix are left to the review of the whole plan; without a review
 // they are warnings.
 func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec clusterSpec, diags *diag.Diagnostics) {
-	f, err := r.settings.known(ctx, m)
+	f, err := r.settings.factsOf(ctx, m)
 	if err != nil {
 		return // whoever looks at the machine says so
 	}
 	var soon []unfitness
-	for _, p := range unfit(f, spec) {
+	for _, p := range unfitnesses(f, spec) {
 		if p.fixedBy == "" {
 			diags.AddAttributeError(clusterAt, "Machine cannot be a control plane", fmt.Sprintf("%s: %s.", m.Name(), p.why))
 		} else {
@@ -347,9 +347,9 @@ type unfitness struct {
 	fixedBy string // argument of metal_host; "" where none does
 }
 
-// unfit is what a machine lacks for a control plane, as far as kubeadm's preflight
+// unfitnesses is what a machine lacks for a control plane, as far as kubeadm's preflight
 // does not ignore it.
-func unfit(f facts.Facts, s clusterSpec) []unfitness {
+func unfitnesses(f facts.Facts, s clusterSpec) []unfitness {
 	var all []unfitness
 	add := func(fixedBy, why string, args ...any) {
 		all = append(all, unfitness{fmt.Sprintf(why, args...), fixedBy})

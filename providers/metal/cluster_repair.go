@@ -39,7 +39,7 @@ func (w *clusterWork) finish(ctx context.Context) error {
 	if err := w.phases(ctx, phasesAfter...); err != nil {
 		return err
 	}
-	return w.began(ctx)
+	return w.noteInit(ctx)
 }
 
 // mendCertificates removes files that prevent init from continuing: half-written
@@ -52,7 +52,7 @@ func (w *clusterWork) mendCertificates(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, there := is.Certificates[apiServerCertificate]; there && len(w.spec.changedNames(is, settled{})) > 0 {
+	if _, there := is.Certificates[apiServerCertificate]; there && len(w.spec.changedNames(is, lastApply{})) > 0 {
 		return kubeadm.Rename(ctx, w.m, w.config)
 	}
 	return nil
@@ -150,7 +150,7 @@ func (w *clusterWork) changed(ctx context.Context, ahead []host.Change) error {
 			}
 		}
 	}
-	return w.began(ctx)
+	return w.noteInit(ctx)
 }
 
 // configureKubelet gives all kubelets their configuration by way of the cluster, and

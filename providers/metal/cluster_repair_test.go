@@ -187,14 +187,14 @@ func TestClusterExplained(t *testing.T) {
 	s := declaredCluster(t, nil)
 	w := workOn(t, h, s, carriedOut(t, s))
 	late := errors.New("too late")
-	if err := w.explained(t.Context(), late); err != late || len(h.did) > 0 {
+	if err := w.explainError(t.Context(), late); err != late || len(h.did) > 0 {
 		t.Errorf("%v after %q", err, h.did)
 	}
 	w.waited = true
-	if err := w.explained(t.Context(), host.ErrStopped); !errors.Is(err, host.ErrStopped) || len(h.did) > 0 {
+	if err := w.explainError(t.Context(), host.ErrStopped); !errors.Is(err, host.ErrStopped) || len(h.did) > 0 {
 		t.Errorf("%v after %q", err, h.did)
 	}
-	err := w.explained(t.Context(), late)
+	err := w.explainError(t.Context(), late)
 	if !errors.Is(err, late) || !strings.Contains(err.Error(), "/var/lib/stoke/cluster/failure.log on 192.0.2.1") || !slices.Equal(h.did, []string{"keep the last that the cluster's programs said"}) {
 		t.Errorf("%v after %q", err, h.did)
 	}

@@ -44,9 +44,9 @@ func (w *clusterWork) dial(ctx context.Context, network, address string) (net.Co
 // logTime is for keeping the logs that say why something failed.
 const logTime = time.Minute
 
-// explained adds the place and the last errors of the programs' logs to an error
+// explainError adds the place and the last errors of the programs' logs to an error
 // of a wait.
-func (w *clusterWork) explained(ctx context.Context, err error) error {
+func (w *clusterWork) explainError(ctx context.Context, err error) error {
 	if !w.waited || errors.Is(err, host.ErrStopped) || ctx.Err() != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (m *clusterModel) connected(ctx context.Context, s *settings, on host.Machi
 	if err != nil {
 		return err
 	}
-	if err := s.inside(ctx, c, func(cluster *live.Cluster) error { c.ID = cluster.ID; return nil }); err != nil {
+	if err := s.withCluster(ctx, c, func(cluster *live.Cluster) error { c.ID = cluster.ID; return nil }); err != nil {
 		return err
 	}
 	join, err := m.joining(ctx, is.CAHash)

@@ -37,7 +37,8 @@ var errUnknown = errors.New("not known yet")
 // spec reads the model. Values that come from the machine (its name and
 // address) are "" before it was observed.
 func (m *clusterModel) spec(ctx context.Context) (clusterSpec, error) {
-	if !wholly(ctx, m.Version, m.Pods, m.Services, m.Domain, m.CNI, m.Manifest, m.Kubelet, m.Proxy, m.Patches, m.APIServer, m.CertSANs,
+	if !isWhollyKnown(ctx, m.Version, m.Pods, m.Services, m.Domain, m.CNI, m.Manifest, m.Kubelet, m.Proxy, m.Patches,
+		m.APIServer, m.CertSANs,
 		m.CertificateLife, m.CALife, m.IgnorePreflight, m.Images, m.GPUPlugin, m.GPUPluginImage, m.FlannelImage, m.FlannelPluginImage) {
 		return clusterSpec{}, errUnknown
 	}

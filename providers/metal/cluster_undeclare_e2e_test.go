@@ -54,8 +54,8 @@ func (s *clusterSuite) podOf(name string) string {
 	return s.field("pods", ".items[*].metadata.uid} {.items[*].status.containerStatuses[*].restartCount", "--selector", "app="+name)
 }
 
-// without has a machine declare all but one argument, with more of them.
-func without(machines []*lab.Machine, key string, more ...argument) func(string, []argument) []argument {
+// withoutFields has a machine declare all but one argument, with more of them.
+func withoutFields(machines []*lab.Machine, key string, more ...argument) func(string, []argument) []argument {
 	return func(name string, declared []argument) []argument {
 		if !slices.ContainsFunc(machines, func(m *lab.Machine) bool { return m.Name == name }) {
 			return declared
@@ -78,7 +78,7 @@ func (s *clusterSuite) undeclare(t *testing.T) {
 	}
 	drains := append(slices.Clone(more), argument{"disruption", `"drain"`})
 	all := func() {
-		here.hostKeys = without(s.machines[2:], "", drains...)
+		here.hostKeys = withoutFields(s.machines[2:], "", drains...)
 		here.declare()
 		here.apply()
 		here.settled()
@@ -90,7 +90,7 @@ func (s *clusterSuite) undeclare(t *testing.T) {
 	for _, key := range []string{"packages", "apt_repositories", "absent_packages", "files", "timezone", "hostname", "swap", "kernel_modules", "sysctl", "containerd", "containerd_package"} {
 		pod := here.podOf("stays")
 		here.has(pod, "-") // a UID
-		here.hostKeys = without(s.machines[2:], key, more...)
+		here.hostKeys = withoutFields(s.machines[2:], key, more...)
 		here.declare()
 		plan, status := here.run("plan", "-detailed-exitcode")
 		outcome := "goes on"
@@ -105,7 +105,7 @@ func (s *clusterSuite) undeclare(t *testing.T) {
 			if now := here.podOf("stays"); now != pod {
 				t.Errorf("%s: refused, and the pod %s is %s", key, pod, now)
 			}
-			here.hostKeys = without(s.machines[2:], key, drains...)
+			here.hostKeys = withoutFields(s.machines[2:], key, drains...)
 			here.declare()
 			if plan, status = here.run("plan", "-detailed-exitcode"); status == 1 {
 				outcomes[key] = "refused always"
@@ -153,7 +153,7 @@ func (s *clusterSuite) rolling(t *testing.T) {
 	pods := here.podOf("rolls")
 	head.Script(`setsid kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes --watch -o 'jsonpath={.metadata.name} {.spec.unschedulable}{"\n"}' >/run/watched 2>&1 </dev/null & echo $! >/run/watching`)
 	here.until("the watch has begun", func() bool { return strings.Contains(head.Exec("cat", "/run/watched"), workers[0].Name) })
-	here.hostKeys = without(workers, "sysctl", argument{"disruption", `"drain"`})
+	here.hostKeys = withoutFields(workers, "sysctl", argument{"disruption", `"drain"`})
 	here.declare()
 	here.has(here.differs(), leavesFirst)
 	here.apply()

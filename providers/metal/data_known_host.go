@@ -113,7 +113,7 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, "tcp", to)
 	}
-	through, err := d.through(hops, connect.Hop{Address: address, Port: port})
+	through, err := d.bastions(hops, connect.Hop{Address: address, Port: port})
 	if err != nil {
 		return knownKey{}, err
 	}
@@ -131,9 +131,9 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 	return fromMachine(ctx, dial, to)
 }
 
-// through returns the machines on the way: the given ones, or the bastions of
+// bastions returns the machines on the way: the given ones, or the bastions of
 // the provider block.
-func (d *knownHost) through(given []knownHostHop, to connect.Hop) ([]connect.Hop, error) {
+func (d *knownHost) bastions(given []knownHostHop, to connect.Hop) ([]connect.Hop, error) {
 	if len(given) == 0 && d.settings != nil {
 		return d.settings.ssh.Hops(to)
 	}

@@ -21,7 +21,7 @@ import (
 // every argument as new. Values that follow from the arguments are left out, and
 // contents of files, which may be secret.
 func saveDeclaredOnHost(ctx context.Context, rec *host.Record, s schema.Schema, raw tftypes.Value) error {
-	all, _ := plain(raw).(map[string]any)
+	all, _ := plainValue(raw).(map[string]any)
 	for name, a := range s.Attributes {
 		if a.IsComputed() && !a.IsOptional() {
 			delete(all, name)
@@ -41,9 +41,9 @@ func saveDeclaredOnHost(ctx context.Context, rec *host.Record, s schema.Schema, 
 	return rec.Declare(ctx, b)
 }
 
-// plain is a value in the terms of encoding/json, without what is null or not
+// plainValue is a value in the terms of encoding/json, without what is null or not
 // known.
-func plain(v tftypes.Value) any {
+func plainValue(v tftypes.Value) any {
 	var (
 		text   string
 		number *big.Float
@@ -62,13 +62,13 @@ func plain(v tftypes.Value) any {
 	case v.As(&list) == nil:
 		all := []any{}
 		for _, e := range list {
-			all = append(all, plain(e))
+			all = append(all, plainValue(e))
 		}
 		return all
 	case v.As(&object) == nil:
 		all := map[string]any{}
 		for name, e := range object {
-			if p := plain(e); p != nil {
+			if p := plainValue(e); p != nil {
 				all[name] = p
 			}
 		}
@@ -80,7 +80,7 @@ func plain(v tftypes.Value) any {
 // loadDeclaredFromHost reads what the record says was declared into a model; ok is false where
 // it says nothing, or nothing that this schema understands.
 func loadDeclaredFromHost(ctx context.Context, rec *host.Record, s schema.Schema, into any) (raw tftypes.Value, ok bool) {
-	said := rec.Declared()
+	said := rec.LastDeclared()
 	if len(said) == 0 {
 		return raw, false
 	}

@@ -54,7 +54,7 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compact map[string]any
-	if err := json.Unmarshal(rec.Declared(), &compact); err != nil {
+	if err := json.Unmarshal(rec.LastDeclared(), &compact); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{

@@ -20,19 +20,19 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// shared is what all resources of the provider in this process have in common,
+// processState is what all resources of the provider in this process have in common,
 // whatever their provider block and phase.
-type shared struct {
+type processState struct {
 	locks *host.Locks
 	roll  *drain.Roll
 }
 
-func newShared() *shared {
+func newShared() *processState {
 	who := host.ThisProcess()
-	return &shared{locks: &host.Locks{Holder: who}, roll: &drain.Roll{By: who}}
+	return &processState{locks: &host.Locks{Holder: who}, roll: &drain.Roll{By: who}}
 }
 
-func (s *shared) countBy(file types.String) diag.Diagnostics {
+func (s *processState) countBy(file types.String) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if file.IsNull() || file.IsUnknown() {
 		return diags
@@ -112,8 +112,8 @@ func inCluster(ctx context.Context, m host.Machine, p drain.Policy) (drain.Polic
 		if errors.Is(err, host.ErrNoRecord) {
 			continue
 		}
-		if err == nil && len(rec.Declared()) > 0 {
-			err = json.Unmarshal(rec.Declared(), declared)
+		if err == nil && len(rec.LastDeclared()) > 0 {
+			err = json.Unmarshal(rec.LastDeclared(), declared)
 		}
 		if err != nil {
 			return p, fmt.Errorf("how many nodes of the cluster may be unavailable is not known: %w", err)
@@ -220,7 +220,7 @@ func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m ho
 	if node == nil {
 		return
 	}
-	action, reason := drain.Needed(changes, node, p)
+	action, reason := drain.NeededAction(changes, node, p)
 	switch action {
 	case drain.Refuse:
 		advice := `Wait until they have ended, or set disruption = "drain" to have them leave first`

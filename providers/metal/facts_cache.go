@@ -74,7 +74,7 @@ func (s *factsCache) unready(m host.Machine, soon []unfitness) bool {
 	return true
 }
 
-func (s *factsCache) of(address, hostKey string) (snapshot, bool) {
+func (s *factsCache) snapshotOf(address, hostKey string) (snapshot, bool) {
 	if s == nil {
 		return snapshot{}, false
 	}

@@ -33,12 +33,12 @@ func (m *firewallModel) observe(ctx context.Context, _ *settings, on host.Machin
 	want, _ := m.spec(ctx, &quiet)
 	have, err := firewall.Observe(ctx, on, want)
 	if err == nil {
-		m.has(ctx, have, diags)
+		m.readObserved(ctx, have, diags)
 	}
 	return err
 }
 
-func (m *firewallModel) has(ctx context.Context, have firewall.Have, diags *diag.Diagnostics) {
+func (m *firewallModel) readObserved(ctx context.Context, have firewall.Have, diags *diag.Diagnostics) {
 	m.setLines(ctx, have.Backend, have.Lines, diags)
 	m.Persistent = types.BoolValue(have.Persistent)
 }
@@ -75,7 +75,7 @@ func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewa
 	}
 	unseen := stored.observe(context.WithoutCancel(ctx), j.settings, j.machine, *stored, j.diags)
 	if unseen != nil { // what it is now is not known, so that the next plan looks
-		stored.has(ctx, firewall.Have{}, j.diags)
+		stored.readObserved(ctx, firewall.Have{}, j.diags)
 	}
 	if err == nil && unseen != nil {
 		err = firewallError(j.diags, unseen)

@@ -17,7 +17,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
-const mostCuts = 20
+const maxCuts = 20
 
 // ModifyPlan computes the rules, and says whom they would cut.
 func (r *firewallResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
@@ -82,7 +82,7 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	}
 	switch {
 	case err == nil:
-	case lost(err):
+	case isUnreachable(err):
 		notLooked(diags, path.Root("host"), way.Address, err)
 		return nil
 	default:
@@ -124,9 +124,9 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	return &have
 }
 
-func noteCuts(ctx context.Context, diags *diag.Diagnostics, cuts []firewall.Cut) {
+func noteCuts(ctx context.Context, diags *diag.Diagnostics, cuts []firewall.CutConnection) {
 	for i, c := range cuts {
-		if i == mostCuts {
+		if i == maxCuts {
 			note(ctx, diags, providers.NoteDisruption, []string{"rules"}, fmt.Sprintf("and %d more", len(cuts)-i))
 			return
 		}
@@ -145,8 +145,8 @@ func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have
 		others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return strings.HasPrefix(o, "ip") })
 		if theirs := have.Theirs; len(theirs) > 0 {
 			more := ""
-			if len(theirs) > mostCuts {
-				theirs, more = theirs[:mostCuts], fmt.Sprintf("; and %d more", len(theirs)-mostCuts)
+			if len(theirs) > maxCuts {
+				theirs, more = theirs[:maxCuts], fmt.Sprintf("; and %d more", len(theirs)-maxCuts)
 			}
 			note(ctx, diags, providers.NoteFact, []string{"rules"},
 				fmt.Sprintf("ufw has foreign rules, which stay and come first (%s%s)", strings.Join(theirs, "; "), more))

@@ -65,7 +65,7 @@ func warnUnfit(on host.Machine, have nvidia.State, diags *diag.Diagnostics) {
 
 // take declares what is there, and leaves the rest at its defaults.
 func (m *gpuDriverModel) take(have nvidia.State) {
-	is := have.Declared()
+	is := have.AsSpec()
 	m.Branch, m.Modules, m.Source = types.StringValue(is.Branch), types.StringValue(is.Modules), types.StringValue(is.Source)
 	m.Server, m.FabricManager = types.BoolValue(is.Server), types.StringValue(is.FabricManager)
 	m.Toolkit, m.Persistence, m.NoNouveau = types.StringValue(is.Toolkit), types.BoolValue(is.Persistence), types.BoolValue(is.NoNouveau)
@@ -82,7 +82,7 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 	if err != nil {
 		return nil, err
 	}
-	if err := refused(j.machine, nvidia.Check(m.spec(), l.have, l.managed)); err != nil { // before there is anything of ours
+	if err := driverError(j.machine, nvidia.Check(m.spec(), l.have, l.managed)); err != nil { // before there is anything of ours
 		addError(j.diags, path.Root("host"), "Driver cannot be installed", err)
 		return nil, errRefused
 	}
@@ -102,7 +102,7 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 	return &is, err
 }
 
-func refused(m host.Machine, problems []nvidia.Problem) error {
+func driverError(m host.Machine, problems []nvidia.Problem) error {
 	var all []string
 	for _, p := range problems {
 		if !p.Warning {
@@ -116,7 +116,7 @@ func refused(m host.Machine, problems []nvidia.Problem) error {
 }
 
 func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, policy drain.Policy, l driverLook) error {
-	install := func(ctx context.Context, w nvidia.Wanted) error { return s.installed(ctx, m, rec, want, w) }
+	install := func(ctx context.Context, w nvidia.Target) error { return s.installed(ctx, m, rec, want, w) }
 	changes := func(ctx context.Context) ([]host.Change, error) {
 		all, _, err := l.foresee(ctx, m, want)
 		return all, err
@@ -139,7 +139,7 @@ func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, 
 	})
 }
 
-func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, w nvidia.Wanted) error {
+func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, w nvidia.Target) error {
 	have, err := nvidia.Observe(ctx, m, want)
 	if err != nil {
 		return err

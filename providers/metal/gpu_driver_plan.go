@@ -76,7 +76,7 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	case ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(path.Root("host"), summary, detail)
-	case lost(err):
+	case isUnreachable(err):
 		notLooked(diags, path.Root("host"), way.Address, err)
 	default:
 		addError(diags, path.Root("host"), "Machine cannot be examined", err)

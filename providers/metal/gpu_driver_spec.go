@@ -43,7 +43,7 @@ func (m *gpuDriverModel) resolve(have nvidia.State) {
 
 // install is what the driver means on the machine in the terms of its packages.
 // Other held packages stay as they are.
-func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
+func (s *settings) install(w nvidia.Target, have nvidia.State) packages.Spec {
 	p := packages.Spec{
 		Owner: gpuDriverRecord, Proxy: s.proxy, Repositories: map[string]packages.Repository{}, Packages: map[string]packages.Package{}, Pinned: map[string]string{},
 		Absent: w.Remove, Allow: have.Driver(),
@@ -61,7 +61,7 @@ func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 	}
 	for _, pkg := range w.Packages {
 		p.Packages[pkg.Name] = packages.Package{
-			Version: pkg.Version, Hold: pkg.Held() || slices.Contains(have.Held, pkg.Name), Why: "metal_gpu_driver",
+			Version: pkg.Version, Hold: pkg.IsHeld() || slices.Contains(have.Held, pkg.Name), Why: "metal_gpu_driver",
 		}
 	}
 	return p

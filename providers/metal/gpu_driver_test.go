@@ -13,7 +13,7 @@ import (
 
 // TestDriverPackages: what the driver means in packages, over mirrors.
 func TestDriverPackages(t *testing.T) {
-	w := nvidia.Wanted{
+	w := nvidia.Target{
 		Sources: []nvidia.Source{
 			{Name: "nvidia-driver", URL: "https://a.example.org/cuda/", Suite: "/", KeyURL: "https://a.example.org/cuda/key.pub", Fingerprint: "AA"},
 			{Name: "nvidia-toolkit", URL: "https://b.example.org/", Suite: "/", KeyURL: "https://b.example.org/key", Fingerprint: "BB"},

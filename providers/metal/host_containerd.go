@@ -115,14 +115,14 @@ type declaredRuntime struct {
 
 // read takes the model apart; ok is false while something of it is unknown.
 func (m *containerdModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredRuntime, ok bool) {
-	if !wholly(ctx, m.Containerd, m.Images) {
+	if !isWhollyKnown(ctx, m.Containerd, m.Images) {
 		return d, false
 	}
 	if !m.Containerd.IsNull() {
 		diags.Append(m.Containerd.As(ctx, &d.runtime, basetypes.ObjectAsOptions{})...)
 	}
 	diags.Append(m.Images.ElementsAs(ctx, &d.images, false)...)
-	if wholly(ctx, m.Archives) {
+	if isWhollyKnown(ctx, m.Archives) {
 		diags.Append(m.Archives.ElementsAs(ctx, &d.archives, false)...)
 	}
 	return d, !diags.HasError()
@@ -176,7 +176,7 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	images := containerd.Spec{Images: spec.Images}
 	spec.Images = nil
 	whole := errors.Join(spec.Validate(), images.Validate())
-	addPartly(diags, "Invalid container runtime settings", whole, partly{"containerd", spec.Validate()}, partly{"images", images.Validate()})
+	addPartly(diags, "Invalid container runtime settings", whole, partialError{"containerd", spec.Validate()}, partialError{"images", images.Validate()})
 }
 
 // plan sets the contents of containerd's files, as far as its version is known,
@@ -237,7 +237,7 @@ func (s containerdSection) archives(ctx context.Context, images types.Map, diags
 			sums[ref] = types.StringUnknown()
 			continue
 		}
-		sum, err := s.settings.sums.of(i.Archive.ValueString())
+		sum, err := s.settings.sums.sumOf(i.Archive.ValueString())
 		if err != nil {
 			diags.AddAttributeError(path.Root("images").AtMapKey(ref), "Archive cannot be read", fmt.Sprintf("%s.", err))
 		}
@@ -257,7 +257,7 @@ type archiveSums struct {
 	seen map[string]string
 }
 
-func (a *archiveSums) of(name string) (string, error) {
+func (a *archiveSums) sumOf(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", err

@@ -134,9 +134,9 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	if !ok {
 		return nil
 	}
-	noteLost(ctx, diags, containerd.Lost(spec, have))
+	noteLost(ctx, diags, containerd.LostLines(spec, have))
 	changes := containerd.Table.Diff(spec, have)
-	for _, text := range containerd.With(have, changes) {
+	for _, text := range containerd.RestartEffects(have, changes) {
 		note(ctx, diags, providers.NoteDisruption, []string{"containerd"}, text)
 	}
 	return changes
@@ -162,13 +162,13 @@ func (m *containerdModel) keepsRuntime(changes []host.Change, diags *diag.Diagno
 	}
 }
 
-const mostLost = 8
+const maxLost = 8
 
 func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
 	for i, line := range lines {
-		if i == mostLost {
+		if i == maxLost {
 			line = fmt.Sprintf("and %d lines more", len(lines)-i)
-		} else if i > mostLost {
+		} else if i > maxLost {
 			return
 		} else if r := []rune(line); len(r) > 60 {
 			line = string(r[:60]) + "…"
@@ -186,7 +186,7 @@ func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *hos
 }
 
 func (s containerdSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
-	if !wholly(ctx, want.Archives) { // a path was not known when it was planned
+	if !isWhollyKnown(ctx, want.Archives) { // a path was not known when it was planned
 		var diags diag.Diagnostics
 		want.Archives = s.archives(ctx, want.Images, &diags)
 		if err := failed(diags); err != nil {
@@ -200,7 +200,7 @@ func (s containerdSection) apply(ctx context.Context, m host.Machine, rec *host.
 	case !ok:
 		return errors.New("what is declared of the container runtime is not known") // which no engine lets happen
 	}
-	if err := containerd.Apply(ctx, m, rec, spec, have); err != nil || wholly(ctx, want.State) {
+	if err := containerd.Apply(ctx, m, rec, spec, have); err != nil || isWhollyKnown(ctx, want.State) {
 		return err
 	}
 	want.State = types.ObjectNull(runtimeStateTypes())

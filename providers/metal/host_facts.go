@@ -67,25 +67,25 @@ func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags 
 	all := zeros.Attributes()
 	all["boot_id"] = types.StringNull()
 	all["listeners"] = types.ListNull(all["listeners"].(types.List).ElementType(ctx))
-	all["filesystems"] = without(ctx, all["filesystems"], "free")
-	all["space"] = without(ctx, all["space"], "free", "free_inodes")
-	all["clock"] = without(ctx, all["clock"], "resolution")
-	all["sudo"] = without(ctx, all["sudo"], "user") // of the connection, not of the machine
+	all["filesystems"] = withoutFields(ctx, all["filesystems"], "free")
+	all["space"] = withoutFields(ctx, all["space"], "free", "free_inodes")
+	all["clock"] = withoutFields(ctx, all["clock"], "resolution")
+	all["sudo"] = withoutFields(ctx, all["sudo"], "user") // of the connection, not of the machine
 	if f.Clock.Offset == 0 {
-		all["clock"] = without(ctx, all["clock"], "offset")
+		all["clock"] = withoutFields(ctx, all["clock"], "offset")
 	}
 	o, diags = types.ObjectValue(factsTypes(), all)
 	return zeros, o, diags
 }
 
-// without returns an object, or a list of objects, with some fields set to
+// withoutFields returns an object, or a list of objects, with some fields set to
 // null.
-func without(ctx context.Context, v attr.Value, names ...string) attr.Value {
+func withoutFields(ctx context.Context, v attr.Value, names ...string) attr.Value {
 	switch v := v.(type) {
 	case types.List:
 		all := v.Elements()
 		for i := range all {
-			all[i] = without(ctx, all[i], names...)
+			all[i] = withoutFields(ctx, all[i], names...)
 		}
 		return types.ListValueMust(v.ElementType(ctx), all)
 	case types.Object:

@@ -29,7 +29,7 @@ func (m *hostModel) leads(context.Context) (connect.SSH, error) {
 	return way, nil
 }
 
-func (*hostModel) named(_ context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+func (*hostModel) importValues(_ context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
 	at := namedHop(way.Hop)
 	named := map[string]any{"address": at.Address, "port": at.Port, "user": at.User, "credential": at.Credential, "host_key": at.HostKey}
 	if len(way.Hops) > 0 {
@@ -88,7 +88,7 @@ func (m *hostModel) work(ctx context.Context, j job[hostModel]) (*hostModel, err
 		for _, s := range parts {
 			changes = append(changes, s.changes(ctx, j.machine, m, j.diags)...)
 		}
-		changes = append(changes, undone(ctx, j.settings, j.machine, rec, m, j.diags)...)
+		changes = append(changes, plannedRestores(ctx, j.settings, j.machine, rec, m, j.diags)...)
 		if j.diags.HasError() {
 			return nil, errRefused
 		}
@@ -132,5 +132,5 @@ func (m *hostModel) restore(ctx context.Context, s *settings, on host.Machine, r
 }
 
 func (*hostModel) undoing(ctx context.Context, s *settings, on host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
-	return undone(ctx, s, on, rec, nil, diags)
+	return plannedRestores(ctx, s, on, rec, nil, diags)
 }

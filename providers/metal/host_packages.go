@@ -31,7 +31,7 @@ type declaredPackages struct {
 }
 
 func (m *packagesModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredPackages, ok bool) {
-	if !wholly(ctx, m.Repositories, m.Packages, m.Absent, m.Allow) {
+	if !isWhollyKnown(ctx, m.Repositories, m.Packages, m.Absent, m.Allow) {
 		return d, false
 	}
 	diags.Append(m.Repositories.ElementsAs(ctx, &d.repositories, false)...)
@@ -148,10 +148,10 @@ func (packagesSection) validate(ctx context.Context, config *hostModel, diags *d
 	}
 	spec := declared.spec(nil)
 	addPartly(diags, "Invalid packages", spec.Validate(),
-		partly{"packages", packages.Spec{Owner: spec.Owner, Packages: spec.Packages}.Validate()},
-		partly{"absent_packages", packages.Spec{Owner: spec.Owner, Absent: spec.Absent}.Validate()},
-		partly{"apt_repositories", packages.Spec{Owner: spec.Owner, Repositories: spec.Repositories}.Validate()},
-		partly{"allow_package_changes", packages.Spec{Owner: spec.Owner, Allow: spec.Allow}.Validate()})
+		partialError{"packages", packages.Spec{Owner: spec.Owner, Packages: spec.Packages}.Validate()},
+		partialError{"absent_packages", packages.Spec{Owner: spec.Owner, Absent: spec.Absent}.Validate()},
+		partialError{"apt_repositories", packages.Spec{Owner: spec.Owner, Repositories: spec.Repositories}.Validate()},
+		partialError{"allow_package_changes", packages.Spec{Owner: spec.Owner, Allow: spec.Allow}.Validate()})
 	if software, ok := config.softwareModel.read(ctx, diags); ok {
 		software.validate(diags)
 	}
@@ -160,7 +160,7 @@ func (packagesSection) validate(ctx context.Context, config *hostModel, diags *d
 func (s packagesSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
 	into.packagesModel, into.softwareModel = declared.packagesModel, declared.softwareModel
 	d, software, want, ok, err := s.all(ctx, m, declared)
-	if err != nil || !ok || nothing(want) {
+	if err != nil || !ok || isEmptySpec(want) {
 		return err
 	}
 	have, err := packages.Observe(ctx, m, want)
@@ -172,7 +172,7 @@ func (s packagesSection) observe(ctx context.Context, m host.Machine, declared, 
 	return failed(diags)
 }
 
-func nothing(s packages.Spec) bool {
+func isEmptySpec(s packages.Spec) bool {
 	return len(s.Packages) == 0 && len(s.Repositories) == 0 && len(s.Absent) == 0 && s.Proxy == nil
 }
 
@@ -188,8 +188,8 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 			continue // the software's
 		}
 		m.repositories[name] = repositoryModel{
-			URIs: same(d.URIs, r.URIs), Suites: same(d.Suites, r.Suites), Components: same(d.Components, r.Components), Architectures: same(d.Architectures, r.Architectures),
-			KeyURL: d.KeyURL, Key: d.Key, Fingerprints: same(d.Fingerprints, r.Fingerprints),
+			URIs: sameElements(d.URIs, r.URIs), Suites: sameElements(d.Suites, r.Suites), Components: sameElements(d.Components, r.Components), Architectures: sameElements(d.Architectures, r.Architectures),
+			KeyURL: d.KeyURL, Key: d.Key, Fingerprints: sameElements(d.Fingerprints, r.Fingerprints),
 		}
 	}
 	if declared.packages != nil {
@@ -211,13 +211,13 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 		}
 		m.packages[name] = d
 	}
-	m.absent = same(declared.absent, is.Absent)
+	m.absent = sameElements(declared.absent, is.Absent)
 	return m
 }
 
 // How many of apt's actions a plan lists, and how long a line of them gets.
 const (
-	mostActions = 20
+	maxActions  = 20
 	actionsLine = 90
 )
 
@@ -228,7 +228,7 @@ func actionLines(actions []packages.Action) []string {
 	last := ""
 	for i, a := range actions {
 		verb, what, _ := strings.Cut(a.String(), " ")
-		if i == mostActions {
+		if i == maxActions {
 			return append(lines, fmt.Sprintf("and %d more", len(actions)-i))
 		}
 		if n := len(lines) - 1; verb == last && len(lines[n])+len(what) < actionsLine {
@@ -242,7 +242,7 @@ func actionLines(actions []packages.Action) []string {
 
 func (s packagesSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	declared, software, spec, ok, err := s.all(ctx, m, want)
-	if err == nil && (!ok || nothing(spec)) {
+	if err == nil && (!ok || isEmptySpec(spec)) {
 		return nil
 	}
 	var have packages.State
@@ -310,9 +310,9 @@ func texts(l []types.String) []string {
 	return all
 }
 
-// same returns the declared list if the machine has the same elements in any
+// sameElements returns the declared list if the machine has the same elements in any
 // order, and otherwise the observed one: order is not drift.
-func same(declared []types.String, has []string) []types.String {
+func sameElements(declared []types.String, has []string) []types.String {
 	d := texts(declared)
 	slices.Sort(d)
 	if slices.Equal(d, slices.Sorted(slices.Values(has))) {

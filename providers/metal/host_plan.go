@@ -135,10 +135,10 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
-	changes = append(changes, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, plan.ID.ValueString()), plan, diags)...)
+	changes = append(changes, plannedRestores(ctx, r.settings, m, recordOf(ctx, m, hostRecord, plan.ID.ValueString()), plan, diags)...)
 	plan.keepsRuntime(changes, diags)
-	changes = append(changes, undone(ctx, r.settings, m, replaced(ctx, m, hostRecord), nil, diags)...)
-	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil {
+	changes = append(changes, plannedRestores(ctx, r.settings, m, replaced(ctx, m, hostRecord), nil, diags)...)
+	if f, err := r.settings.factsOf(ctx, m); err == nil && plan.prior != nil {
 		another(plan.prior, f, way.Address, changes, diags)
 	}
 	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())

@@ -69,7 +69,7 @@ func softwareAttributes() map[string]schema.Attribute {
 type declaredSoftware struct{ containerd, cuda *softwarePackage }
 
 func (m *softwareModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredSoftware, ok bool) {
-	if !wholly(ctx, m.ContainerdPackage, m.CUDA) {
+	if !isWhollyKnown(ctx, m.ContainerdPackage, m.CUDA) {
 		return d, false
 	}
 	for _, part := range []struct {
@@ -126,7 +126,7 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	if d.containerd == nil && d.cuda == nil {
 		return s, nil
 	}
-	f, err := on.known(ctx, m)
+	f, err := on.factsOf(ctx, m)
 	if err != nil {
 		return s, err
 	}
@@ -155,7 +155,7 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 
 func (p *softwarePackage) repository(on *settings, from nvidia.Source, why string) packages.Repository {
 	from.URL, from.KeyURL = on.mirror(from.URL), on.mirror(from.KeyURL)
-	return aptRepository(p.Repository.override().Over(from), why)
+	return aptRepository(p.Repository.override().Merge(from), why)
 }
 
 func aptRepository(from nvidia.Source, why string) packages.Repository {
@@ -215,10 +215,10 @@ func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f
 	}
 }
 
-// known are the facts of a machine, gathered once in a phase.
-func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, error) {
+// factsOf are the facts of a machine, gathered once in a phase.
+func (s *settings) factsOf(ctx context.Context, m host.Machine) (facts.Facts, error) {
 	if r, ok := m.(*host.Remote); ok {
-		if seen, ok := s.seen.of(r.Target.Address, r.Target.HostKey); ok {
+		if seen, ok := s.seen.snapshotOf(r.Target.Address, r.Target.HostKey); ok {
 			return seen.facts, nil
 		}
 	}

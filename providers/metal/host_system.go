@@ -94,7 +94,7 @@ type declaredSystem struct {
 // read takes the model apart; ok is false while something of it is unknown.
 // Digests may be: config has their contents.
 func (m *systemModel) read(ctx context.Context, config *hostModel, diags *diag.Diagnostics) (d declaredSystem, ok bool) {
-	if !wholly(ctx, m.Hostname, m.Swap, m.Modules, m.Sysctl, m.Time, m.Timezone, m.Files) {
+	if !isWhollyKnown(ctx, m.Hostname, m.Swap, m.Modules, m.Sysctl, m.Time, m.Timezone, m.Files) {
 		return d, false
 	}
 	d.model = m
@@ -185,12 +185,12 @@ func (systemSection) validate(ctx context.Context, config *hostModel, diags *dia
 	}
 	const summary = "Invalid operating system settings"
 	addPartly(diags, summary, spec.Validate(),
-		partly{"hostname", system.Spec{Hostname: spec.Hostname}.Validate()},
-		partly{"kernel_modules", system.Spec{Modules: spec.Modules}.Validate()},
-		partly{"sysctl", system.Spec{Sysctl: spec.Sysctl}.Validate()},
-		partly{"time_sync", system.Spec{Time: spec.Time}.Validate()},
-		partly{"timezone", system.Spec{Timezone: spec.Timezone}.Validate()},
-		partly{"files", system.Spec{Files: spec.Files}.Validate()})
+		partialError{"hostname", system.Spec{Hostname: spec.Hostname}.Validate()},
+		partialError{"kernel_modules", system.Spec{Modules: spec.Modules}.Validate()},
+		partialError{"sysctl", system.Spec{Sysctl: spec.Sysctl}.Validate()},
+		partialError{"time_sync", system.Spec{Time: spec.Time}.Validate()},
+		partialError{"timezone", system.Spec{Timezone: spec.Timezone}.Validate()},
+		partialError{"files", system.Spec{Files: spec.Files}.Validate()})
 }
 
 // plan sets the digests of the sensitive files. The digest of an unchanged

@@ -52,10 +52,10 @@ func (s systemSection) observe(ctx context.Context, m host.Machine, declared, in
 func (m *systemModel) write(ctx context.Context, d declaredSystem, want system.Spec, have system.Facts) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	if want.Hostname != "" {
-		m.Hostname = types.StringValue(have.Name.Shown(want.Hostname))
+		m.Hostname = types.StringValue(have.Name.Display(want.Hostname))
 	}
 	if want.SwapOff {
-		m.Swap = types.StringValue(have.Swap.Shown())
+		m.Swap = types.StringValue(have.Swap.Display())
 	}
 	if want.Timezone != "" {
 		m.Timezone = types.StringValue(have.Timezone)
@@ -72,7 +72,7 @@ func (m *systemModel) write(ctx context.Context, d declaredSystem, want system.S
 	if d.sysctl != nil {
 		values := map[string]string{}
 		for k, v := range want.Sysctl {
-			values[k] = have.Sysctl[k].Shown(v)
+			values[k] = have.Sysctl[k].Display(v)
 		}
 		m.Sysctl, more = types.MapValueFrom(ctx, types.StringType, values)
 		diags.Append(more...)
@@ -86,7 +86,7 @@ func (m *systemModel) write(ctx context.Context, d declaredSystem, want system.S
 
 func observedTime(declared timeModel, want system.Time, have *system.TimeFacts) timeModel {
 	service := have.Service(want)
-	if is := have.Shown(want); is != service || service == "" {
+	if is := have.Display(want); is != service || service == "" {
 		declared.Service = types.StringValue(is)
 	}
 	if len(want.Servers) > 0 && !slices.Equal(want.Servers, have.Servers(want)) {
@@ -147,8 +147,8 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 		return nil
 	}
 	addPartly(diags, "Settings cannot be made", errors.Join(system.Problems(spec, have)...),
-		partly{"sysctl", errors.Join(system.Problems(system.Spec{Sysctl: spec.Sysctl, Modules: spec.Modules}, have)...)},
-		partly{"files", errors.Join(system.Problems(system.Spec{Files: spec.Files}, have)...)})
+		partialError{"sysctl", errors.Join(system.Problems(system.Spec{Sysctl: spec.Sysctl, Modules: spec.Modules}, have)...)},
+		partialError{"files", errors.Join(system.Problems(system.Spec{Files: spec.Files}, have)...)})
 	if err := system.NoTimeService(spec, have, slices.Collect(maps.Keys(want.Packages.Elements()))); err != nil && !want.Packages.IsUnknown() {
 		diags.AddAttributeError(path.Root("time_sync"), "No time service", fmt.Sprintf("%s: %s.", m.Name(), err))
 	}
@@ -185,7 +185,7 @@ func (m *hostModel) unknownNames(diags *diag.Diagnostics, spec system.Spec, have
 }
 
 func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
-	if want.Digests.IsUnknown() || !wholly(ctx, want.Digests) { // the content was not known when it was planned
+	if want.Digests.IsUnknown() || !isWhollyKnown(ctx, want.Digests) { // the content was not known when it was planned
 		var diags diag.Diagnostics
 		s.plan(ctx, nil, want, &diags)
 		if err := failed(diags); err != nil {

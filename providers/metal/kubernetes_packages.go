@@ -37,7 +37,7 @@ func (s *settings) kubernetes(owner, why string, release kubeadm.Release, overri
 	from := nvidia.Source{URL: s.mirror(base), Suite: "/", KeyURL: s.mirror(base + "Release.key"), Fingerprint: kubernetesKey}
 	p := packages.Spec{
 		Owner: owner, Proxy: s.proxy, Packages: map[string]packages.Package{},
-		Repositories: map[string]packages.Repository{kubernetesRepository: aptRepository(override.override().Over(from), why)},
+		Repositories: map[string]packages.Repository{kubernetesRepository: aptRepository(override.override().Merge(from), why)},
 		// They come along with another version of the kubelet, and interrupt nothing.
 		Allow: []string{"cri-tools", "kubernetes-cni"},
 	}

@@ -42,8 +42,8 @@ type model[M any] interface {
 	id() *types.String
 	// leads is the way to the machine, connect.ErrUnknown while it is unknown.
 	leads(ctx context.Context) (connect.SSH, error)
-	// named are the attributes that say which machine is imported.
-	named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics)
+	// importValues are the attributes that say which machine is imported.
+	importValues(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics)
 	// adopt completes the model, which has the record's declaration, with the
 	// arguments of an import; false if they do not fit.
 	adopt(ctx context.Context, by M) bool
@@ -69,7 +69,7 @@ func (m *onMachine) id() *types.String { return &m.ID }
 
 func (m *onMachine) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
 
-func (*onMachine) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+func (*onMachine) importValues(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
 	o, diags := way.Object(ctx)
 	return map[string]any{"host": o}, diags
 }
@@ -184,13 +184,13 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	if id == "" {
 		id = plan.id().ValueString()
 	}
-	ctx = noted(ctx)
+	ctx = withoutNotes(ctx)
 	k := plan.kind()
 	done, failed := false, true
 	way, err := l.locked(ctx, plan, func(ctx context.Context, m host.Machine) error {
 		begun := false
 		j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
-			rec, err := own(ctx, m, k.record, id)
+			rec, err := openRecord(ctx, m, k.record, id)
 			if err == nil {
 				err = saveDeclaredOnHost(ctx, rec, k.schema(), planned.Raw)
 			}
@@ -244,10 +244,10 @@ func (k kind) refuse(ctx context.Context, diags *diag.Diagnostics, at path.Path,
 	switch {
 	case err == nil, errors.Is(err, errRefused):
 	case errors.As(err, &taken):
-		addError(diags, at, k.what+" is managed already", taken.by(ctx, way))
+		addError(diags, at, k.what+" is managed already", taken.withHolder(ctx, way))
 	case errors.As(err, &locked):
 		addError(diags, at, "Another process changes the machine", err)
-	case lost(err) || ssh.IsPermanent(err):
+	case isUnreachable(err) || ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
 		addError(diags, at, summary, errors.New(detail))
 	default:
@@ -265,7 +265,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 	way, err := l.locked(ctx, state, func(ctx context.Context, m host.Machine) error {
 		return l.undo(ctx, m, state, &resp.Diagnostics)
 	})
-	if err != nil && (lost(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) {
+	if err != nil && (isUnreachable(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) {
 		summary, detail := unreachable(way.Address, err)
 		resp.Diagnostics.AddError(summary, detail+" Destroying restores the values that stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
 		return
@@ -284,7 +284,7 @@ func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *d
 	case err != nil:
 		return err
 	case rec.ID() != state.id().ValueString():
-		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("The record of %s now belongs to %s; nothing was changed there.", m.Name(), rec.By()))
+		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("The record of %s now belongs to %s; nothing was changed there.", m.Name(), rec.Owner()))
 		return nil
 	}
 	outcomes, err := state.restore(ctx, l.settings, m, rec)
@@ -339,13 +339,13 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	case errors.Is(err, errRefused):
 	case id == importing: // nothing is taken over that was not looked at
-		if lost(err) || ssh.IsPermanent(err) {
+		if isUnreachable(err) || ssh.IsPermanent(err) {
 			err = fmt.Errorf("%w. %s", err, importHint)
 		}
 		addError(&resp.Diagnostics, path.Empty(), k.what+" cannot be imported", fmt.Errorf("%s: %w", way.Address, err))
 	case settling:
 		resp.Diagnostics.AddError("Machine cannot be asked", fmt.Sprintf("Whether an apply that was cut off has changed %s is not known: %s.", way.Address, err))
-	case lost(err) || ssh.IsPermanent(err):
+	case isUnreachable(err) || ssh.IsPermanent(err):
 		resp.Diagnostics.AddWarning(unreachable(way.Address, err))
 	default:
 		resp.Diagnostics.AddWarning(k.what+" cannot be examined", fmt.Sprintf("%s. Stoke uses the recorded values.", err))
@@ -387,7 +387,7 @@ func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRe
 		resp.Diagnostics.AddError("Invalid import identifier", fmt.Sprintf("%s. Give the address and the host key, such as \"ops@10.0.0.1:22 ssh-ed25519 AAAA…\". %s.", err, importHint))
 		return
 	}
-	named, diags := P(new(M)).named(ctx, way)
+	named, diags := P(new(M)).importValues(ctx, way)
 	resp.Diagnostics.Append(diags...)
 	named["id"] = importing
 	for name, v := range named {

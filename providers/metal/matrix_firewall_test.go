@@ -80,7 +80,7 @@ func (x *fire) step(name string, want, prior *firewallModel, planned bool) {
 		x.Errorf("%s: planned is %v", name, ahead)
 	}
 	var diags diag.Diagnostics
-	j := job[firewallModel]{machine: x.m, prior: prior, diags: &diags, begin: func() (*host.Record, error) { return own(x.Context(), x.m, firewallRecord, imported) }}
+	j := job[firewallModel]{machine: x.m, prior: prior, diags: &diags, begin: func() (*host.Record, error) { return openRecord(x.Context(), x.m, firewallRecord, imported) }}
 	if _, err := want.work(x.Context(), j); err != nil || len(diags) > 0 {
 		x.Fatalf("%s: %v %v", name, err, diags)
 	}
@@ -120,7 +120,7 @@ func (x *fire) record() *host.Record {
 func (x *fire) note() string {
 	x.Helper()
 	var note json.RawMessage
-	if known, err := x.record().Was(x.key, &note); !known || err != nil {
+	if known, err := x.record().ReadNote(x.key, &note); !known || err != nil {
 		x.Errorf("create notes nothing of the rules: %v", err)
 	}
 	return string(note)

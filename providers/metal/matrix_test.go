@@ -184,7 +184,7 @@ func (x *matrix) ahead(want *hostModel) []host.Change {
 			changes = append(changes, part.changes(x.Context(), x.m, want, &diags)...)
 		}
 	}
-	changes = append(changes, undone(x.Context(), x.s, x.m, x.rec, want, &diags)...)
+	changes = append(changes, plannedRestores(x.Context(), x.s, x.m, x.rec, want, &diags)...)
 	for _, d := range diags {
 		if d.Summary() != "Effect of this change" { // a note, where no engine takes it
 			x.Fatal(diags)

@@ -125,7 +125,7 @@ func standsBetween(ctx context.Context, head host.Machine, machine, endpoint str
 		APIClients    []string `json:"api_clients"`
 	}
 	switch {
-	case opened != nil || json.Unmarshal(rec.Declared(), &declared) != nil:
+	case opened != nil || json.Unmarshal(rec.LastDeclared(), &declared) != nil:
 		return fmt.Errorf("%s%s has no metal_firewall, so that another firewall, of the machine, the network or the "+
 			"cloud, is in the way: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
 	case port != "6443" || declared.Role != string(firewall.ControlPlane):

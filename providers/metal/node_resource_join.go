@@ -24,7 +24,7 @@ const nodeLeaving = "node leaving"
 const nodeEnabled = "node kubelet enabled"
 
 const (
-	tokenLife = kubeadm.MostTokenLife
+	tokenLife = kubeadm.MaxTokenLife
 	// staleLimit is for how long a cluster takes a machine for alive that is gone:
 	// 40 seconds (node-monitor-grace-period), and a moment.
 	staleLimit = 75 * time.Second
@@ -83,7 +83,7 @@ func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, li
 	}
 	if l.facts.Role != kubeadm.NoRole || len(l.facts.Left) > 0 {
 		var had map[string]int64
-		if ready, err := rec.Was(nodeReady, &had); err != nil {
+		if ready, err := rec.ReadNote(nodeReady, &had); err != nil {
 			return err
 		} else if ready && l.facts.Role == kubeadm.Worker {
 			return fmt.Errorf("%s was a node, and its kubelet has lost its identity; pods may run there, so that it is not reset: bring /etc/kubernetes/kubelet.conf back, or drain it, run kubeadm reset there, and apply again", l.on.Name())
@@ -93,7 +93,7 @@ func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, li
 		}
 	}
 	if err := l.enter(ctx, m.ID.ValueString()); err != nil {
-		return l.explained(ctx, err)
+		return l.explainError(ctx, err)
 	}
 	return l.settle(ctx, limit)
 }
@@ -101,7 +101,7 @@ func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, li
 // revoke ends the token of a join that was cut off.
 func (l *nodeLook) revoke(ctx context.Context) error {
 	var name string
-	if left, err := l.rec.Was(nodeJoining, &name); err != nil || !left {
+	if left, err := l.rec.ReadNote(nodeJoining, &name); err != nil || !left {
 		return err
 	}
 	if err := kubeadm.RevokeFor(ctx, l.head, name); err != nil {
@@ -231,7 +231,7 @@ func (l *nodeLook) rename(ctx context.Context, id string) error {
 		return err
 	}
 	if err := l.enter(ctx, id); err != nil {
-		return l.explained(ctx, err)
+		return l.explainError(ctx, err)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (l *nodeLook) rename(ctx context.Context, id string) error {
 // forgetOld has the cluster forget the node that the machine was by another name.
 func (l *nodeLook) forgetOld(ctx context.Context, id string) error {
 	var old string
-	if left, err := l.rec.Was(nodeLeaving, &old); err != nil || !left {
+	if left, err := l.rec.ReadNote(nodeLeaving, &old); err != nil || !left {
 		return err
 	}
 	if old != l.node.Name { // else the new name was taken back before anything was done
@@ -260,7 +260,7 @@ func (l *nodeLook) forgetOld(ctx context.Context, id string) error {
 func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	began := time.Now()
 	if err := member.AwaitRegistered(ctx, l.client, l.want.Name, limit); err != nil {
-		return l.explained(ctx, err)
+		return l.explainError(ctx, err)
 	}
 	if err := member.TolerateInDNS(ctx, l.client, l.gpuTaints); err != nil {
 		return err
@@ -273,7 +273,7 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 		want.GPUs = nil // broken GPUs are reported, and not waited for
 	}
 	if _, err := member.Await(ctx, l.client, want, max(limit-time.Since(began), time.Second)); err != nil {
-		return l.explained(ctx, err)
+		return l.explainError(ctx, err)
 	}
 	if err := member.SetOutOfService(ctx, l.client, l.want.Name, false); err != nil { // it answers
 		return err
@@ -300,8 +300,8 @@ umask 077
 	done
 } | sed -E 's/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/(token)/g; s/(Bearer|token|password|secret)([=: ]+)[^ ]+/\1\2(left out)/gI; s/eyJ[A-Za-z0-9._-]{20,}/(token)/g' >"$1"`
 
-// explained adds to an error where the last lines of the machine's logs are.
-func (l *nodeLook) explained(ctx context.Context, err error) error {
+// explainError adds to an error where the last lines of the machine's logs are.
+func (l *nodeLook) explainError(ctx context.Context, err error) error {
 	if errors.Is(err, host.ErrStopped) {
 		return err
 	}

@@ -81,7 +81,7 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 			}
 		}
 		var enabled bool
-		if noted, err := rec.Was(nodeEnabled, &enabled); err != nil || !noted || enabled {
+		if noted, err := rec.ReadNote(nodeEnabled, &enabled); err != nil || !noted || enabled {
 			return err
 		}
 		_, _, err := host.Status(ctx, on, "systemctl", "disable", "--quiet", "kubelet.service") // a unit that is gone has no link
@@ -208,7 +208,8 @@ func (r *nodeResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	way, err := r.locked(ctx, state, func(ctx context.Context, m host.Machine) error {
 		return r.undo(ctx, m, state, &resp.Diagnostics)
 	})
-	if err != nil && (lost(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) && !errors.Is(err, host.ErrStopped) {
+	if err != nil && (isUnreachable(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) && !errors.Is(err,
+		host.ErrStopped) {
 		r.removeDead(ctx, state, way, err, &resp.Diagnostics)
 		return
 	}

@@ -72,9 +72,9 @@ echo end`
 
 func observeLocal(ctx context.Context, m host.Machine) (l nodeLocal, err error) {
 	err = host.Look(ctx, m, "name and addresses", lookLocal, host.Lines{
-		"hostname":   host.Fields(1, host.Text(&l.hostname)).Once(),
+		"hostname":   host.Fields(1, host.Text(&l.hostname)).ExactlyOnce(),
 		"address":    host.Fields(1, host.Append(&l.addresses)),
-		"containerd": host.Fields(1, host.Is(&l.containerd, "yes")),
+		"containerd": host.Fields(1, host.FirstFieldIs(&l.containerd, "yes")),
 	})
 	return l, err
 }
@@ -156,7 +156,7 @@ func (l *nodeLook) ask(ctx context.Context) (err error) {
 		}
 		l.skew = kubeadm.Skew(l.join.Version.ValueString(), server.GitVersion)
 	}
-	if l.whole() && !l.own {
+	if l.hasJoined() && !l.own {
 		config, err := member.KubeletConfiguration(ctx, l.client)
 		if err != nil {
 			return &clusterError{l.client.Endpoint, err}
@@ -172,12 +172,12 @@ func (l *nodeLook) ask(ctx context.Context) (err error) {
 	if err := l.gpus(ctx); err != nil {
 		return err
 	}
-	return l.tried(ctx)
+	return l.checkVerified(ctx)
 }
 
-// whole tells whether the machine has joined this cluster as the node that is
+// hasJoined tells whether the machine has joined this cluster as the node that is
 // declared.
-func (l *nodeLook) whole() bool {
+func (l *nodeLook) hasJoined() bool {
 	return l.facts.Whole && l.facts.CAHash == l.join.CAHash.ValueString() && l.facts.NodeName == l.node.Name
 }
 
@@ -188,7 +188,7 @@ const nodeReady = "node ready"
 // gpus finds out which GPUs are lost that the node had.
 func (l *nodeLook) gpus(ctx context.Context) error {
 	var had map[string]int64
-	if ok, err := l.rec.Was(nodeReady, &had); err != nil || !ok {
+	if ok, err := l.rec.ReadNote(nodeReady, &had); err != nil || !ok {
 		return err
 	}
 	l.wasReady = true
@@ -259,7 +259,7 @@ func (l *nodeLook) changes() []host.Change {
 		all = append(all, host.Change{Fact: "kubelet", Have: "runs with its former settings", Want: "restarted", Disruption: host.RestartsKubelet})
 	case !l.facts.KubeletEnabled:
 		all = append(all, host.Change{Fact: "kubelet at boot", Have: "disabled", Want: "enabled", Disruption: host.RestartsKubelet})
-	case l.have == nil && l.whole():
+	case l.have == nil && l.hasJoined():
 		all = append(all, host.Change{Fact: "node in the cluster", Want: l.node.Name, Disruption: host.RestartsKubelet})
 	}
 	return all
@@ -271,7 +271,7 @@ func (l *nodeLook) drift() map[string]string {
 	if l.join.CAHash.IsNull() {
 		return drift // imported: nothing is declared yet
 	}
-	if !l.own && !l.whole() && l.facts.NodeName == "" {
+	if !l.own && !l.hasJoined() && l.facts.NodeName == "" {
 		drift["node"] = "not in the cluster"
 	}
 	// A kubeadm that stoke was killed under goes on: the node may be there, and all

@@ -63,7 +63,7 @@ func (r *nodeResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	case answers:
 		resp.Diagnostics.AddAttributeError(path.Root("out_of_service"), "Machine is not off", "It answers by SSH. Its pods would run twice. Turn it off, or leave out_of_service out.")
 	default:
-		plan.off(ctx, c, head, have, &resp.Diagnostics)
+		plan.reportOff(ctx, c, head, have, &resp.Diagnostics)
 		if resp.Diagnostics.HasError() {
 			return
 		}
@@ -87,7 +87,7 @@ func (r *nodeResource) answers(ctx context.Context, m *nodeModel) (bool, error) 
 	ctx, cancel := context.WithTimeout(ctx, 2*offPatience)
 	defer cancel()
 	_, err = host.Run(ctx, on, "true")
-	return err == nil || ssh.IsPermanent(err) || !lost(err), nil
+	return err == nil || ssh.IsPermanent(err) || !isUnreachable(err), nil
 }
 
 // nodeOf is the node as its cluster has it, and the control plane's machine.
@@ -120,9 +120,9 @@ func clock(ctx context.Context, m host.Machine) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// off tells the cluster that the machine is off, unless its kubelet says
+// reportOff tells the cluster that the machine is off, unless its kubelet says
 // otherwise. How old its lease is, the control plane's clock says.
-func (m *nodeModel) off(ctx context.Context, c *kubernetes.Client, head host.Machine, have *member.State, diags *diag.Diagnostics) {
+func (m *nodeModel) reportOff(ctx context.Context, c *kubernetes.Client, head host.Machine, have *member.State, diags *diag.Diagnostics) {
 	name := have.Node.Name
 	now, err := clock(ctx, head)
 	if err != nil {

@@ -79,7 +79,7 @@ func otherCluster(ctx context.Context, was, is types.Object) bool {
 // examine looks on behalf of a plan, and returns what it promises.
 func (r *nodeResource) examine(ctx context.Context, plan, prior *nodeModel, diags *diag.Diagnostics) promise {
 	var quiet diag.Diagnostics
-	if _, ok := plan.read(ctx, &quiet); !ok || r.settings == nil || !wholly(ctx, plan.Cluster) {
+	if _, ok := plan.read(ctx, &quiet); !ok || r.settings == nil || !isWhollyKnown(ctx, plan.Cluster) {
 		return promise{}
 	}
 	m, way, err := r.machine(ctx, plan)
@@ -90,14 +90,14 @@ func (r *nodeResource) examine(ctx context.Context, plan, prior *nodeModel, diag
 	var cluster *clusterError
 	switch {
 	case err == nil:
-		return r.reportPlan(ctx, m, way, plan, l, l.ahead(ctx, prior), diags)
+		return r.reportPlan(ctx, m, way, plan, l, l.plannedChanges(ctx, prior), diags)
 	case errors.Is(err, connect.ErrUnknown):
 	case errors.As(err, &cluster), errors.Is(err, errNoCluster):
 		diags.AddAttributeWarning(path.Root("cluster"), "Cluster cannot be asked", sentence(err)+" The plan is made without looking; apply looks before it changes anything.")
 	case ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(path.Root("host"), summary, detail)
-	case lost(err):
+	case isUnreachable(err):
 		notLooked(diags, path.Root("host"), way.Address, err)
 	default:
 		addError(diags, path.Root("host"), "Machine cannot be examined", err)
@@ -105,11 +105,11 @@ func (r *nodeResource) examine(ctx context.Context, plan, prior *nodeModel, diag
 	return promise{}
 }
 
-// ahead is changes, and what another change of this plan brings: the configuration
+// plannedChanges is changes, and what another change of this plan brings: the configuration
 // of kubelets that the cluster does not have yet.
-func (l *nodeLook) ahead(ctx context.Context, prior *nodeModel) []host.Change {
+func (l *nodeLook) plannedChanges(ctx context.Context, prior *nodeModel) []host.Change {
 	changes := l.changes()
-	if prior == nil || !l.whole() || l.own || len(l.fields) > 0 {
+	if prior == nil || !l.hasJoined() || l.own || len(l.fields) > 0 {
 		return changes
 	}
 	if was, known := joinFrom(ctx, prior.Cluster); known && !was.KubeletHash.Equal(l.join.KubeletHash) {

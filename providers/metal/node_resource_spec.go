@@ -42,7 +42,7 @@ type declaredNode struct {
 
 // read takes the model apart; ok is false while something of it is unknown.
 func (m *nodeModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredNode, ok bool) {
-	if !wholly(ctx, m.Labels, m.Taints, m.GPUs, m.GPUResources, m.Ignore, m.GPUTaint, m.MaxPods, m.ResolvConf, m.NodeName, m.PrivateAddress, m.Verify, m.VerifyImage) {
+	if !isWhollyKnown(ctx, m.Labels, m.Taints, m.GPUs, m.GPUResources, m.Ignore, m.GPUTaint, m.MaxPods, m.ResolvConf, m.NodeName, m.PrivateAddress, m.Verify, m.VerifyImage) {
 		return d, false
 	}
 	var taints []nodeTaintModel

@@ -28,22 +28,22 @@ func cutOff(rec *host.Record) (bool, error) {
 		return false, nil
 	}
 	for key, expected := range map[string]bool{nodeJoining: false, nodeLeaving: false, nodeReady: true} {
-		if there, err := rec.Was(key, new(any)); err != nil || there != expected {
+		if there, err := rec.ReadNote(key, new(any)); err != nil || there != expected {
 			return true, err
 		}
 	}
 	return false, nil
 }
 
-// tried finds out whether the node's GPUs must still be tested, and which pods
+// checkVerified finds out whether the node's GPUs must still be tested, and which pods
 // use some of them. Lost GPUs are reported and not tested.
-func (l *nodeLook) tried(ctx context.Context) error {
+func (l *nodeLook) checkVerified(ctx context.Context) error {
 	l.untried = false
 	if !l.verify || len(l.lost) > 0 || !l.hasGPUs() {
 		return nil
 	}
 	var was map[string]int64
-	if _, err := l.rec.Was(nodeVerified, &was); err != nil || maps.Equal(was, l.want.GPUs) {
+	if _, err := l.rec.ReadNote(nodeVerified, &was); err != nil || maps.Equal(was, l.want.GPUs) {
 		return err
 	}
 	l.untried = true
@@ -71,7 +71,7 @@ func (l *nodeLook) try(ctx context.Context) error {
 		return err
 	}
 	l.have = have
-	if err := l.tried(ctx); err != nil || !l.untried || len(have.Shortages(l.want)) > 0 {
+	if err := l.checkVerified(ctx); err != nil || !l.untried || len(have.Shortages(l.want)) > 0 {
 		return err
 	}
 	if err := l.judgeGPUs(ctx); err != nil {

@@ -35,8 +35,8 @@ func noteFacts(ctx context.Context, diags *diag.Diagnostics, argument string, te
 	}
 }
 
-// noted is for an apply: it looks as its plan did, which has made the remarks.
-func noted(ctx context.Context) context.Context {
+// withoutNotes is for an apply: it looks as its plan did, which has made the remarks.
+func withoutNotes(ctx context.Context) context.Context {
 	call := *providers.CallFrom(ctx)
 	call.Note = func(providers.Note) {}
 	return providers.WithCall(ctx, &call)

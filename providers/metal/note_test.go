@@ -15,16 +15,16 @@ import (
 // plan has made them.
 func TestNoted(t *testing.T) {
 	var diags diag.Diagnostics
-	note(noted(t.Context()), &diags, providers.NoteFact, []string{"packages"}, "install jq 1.6")
+	note(withoutNotes(t.Context()), &diags, providers.NoteFact, []string{"packages"}, "install jq 1.6")
 	if len(diags) > 0 {
 		t.Error(diags)
 	}
 	kept := false
 	ctx := providers.WithCall(t.Context(), &providers.Call{Address: "metal_host.a", Keep: func() { kept = true }})
-	if call := providers.CallFrom(noted(ctx)); call.Address != "metal_host.a" {
+	if call := providers.CallFrom(withoutNotes(ctx)); call.Address != "metal_host.a" {
 		t.Errorf("it forgets the call: %+v", call)
 	}
-	if providers.CallFrom(noted(ctx)).KeepOnError(); !kept {
+	if providers.CallFrom(withoutNotes(ctx)).KeepOnError(); !kept {
 		t.Error("what is to be kept is not")
 	}
 	if note(ctx, &diags, providers.NoteFact, nil, "x"); len(diags) != 1 {

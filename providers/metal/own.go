@@ -33,32 +33,32 @@ func (e *takenError) Error() string {
 		"manager is gone for good, and nothing has to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
 }
 
-func (e *takenError) by(ctx context.Context, way connect.SSH) *takenError {
+func (e *takenError) withHolder(ctx context.Context, way connect.SSH) *takenError {
 	if address := providers.CallFrom(ctx).Address; address != "" && way.HostKey != "" {
 		e.take = "stoke import " + ssh.QuoteAll(address, importID(way))
 	}
 	return e
 }
 
-// unbegun says that a record is ours, of a create that failed before it changed
+// isUnbegun says that a record is ours, of a create that failed before it changed
 // anything.
-func unbegun(ctx context.Context, rec *host.Record) bool {
-	return rec.By() == providers.CallFrom(ctx).Address && len(rec.Keys("")) == 0
+func isUnbegun(ctx context.Context, rec *host.Record) bool {
+	return rec.Owner() == providers.CallFrom(ctx).Address && len(rec.Keys("")) == 0
 }
 
-// own opens the machine's record of a kind for the resource with the id, and
+// openRecord opens the machine's record of a kind for the resource with the id, and
 // makes it where there is none.
-func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, error) {
+func openRecord(ctx context.Context, m host.Machine, kind, id string) (*host.Record, error) {
 	rec, err := host.OpenRecord(ctx, m, kind)
 	switch {
 	case errors.Is(err, host.ErrNoRecord):
 		return host.NewRecord(ctx, m, kind, id, providers.CallFrom(ctx).Address)
 	case err != nil:
 		return nil, err
-	case rec.ID() != id && unbegun(ctx, rec):
-		return host.NewRecord(ctx, m, kind, id, rec.By())
+	case rec.ID() != id && isUnbegun(ctx, rec):
+		return host.NewRecord(ctx, m, kind, id, rec.Owner())
 	case rec.ID() != id:
-		return nil, &takenError{machine: m.Name(), kind: kind, owner: rec.By()}
+		return nil, &takenError{machine: m.Name(), kind: kind, owner: rec.Owner()}
 	}
 	return rec, nil
 }
@@ -77,16 +77,16 @@ func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Pa
 		return id
 	case id.ValueString() == imported:
 		return types.StringValue(rec.ID())
-	case rec.ID() == id.ValueString(), rec.ID() == textOf(call.Replaces, "id"), unbegun(ctx, rec):
+	case rec.ID() == id.ValueString(), rec.ID() == textOf(call.Replaces, "id"), isUnbegun(ctx, rec):
 		return id
-	case call.Address == "" && rec.By() == "": // an engine that does not say whether this is a replacement
+	case call.Address == "" && rec.Owner() == "": // an engine that does not say whether this is a replacement
 		return id
 	}
-	taken.owner = rec.By()
-	if taken.by(ctx, way); taken.take != "" && id.ValueString() != "" {
+	taken.owner = rec.Owner()
+	if taken.withHolder(ctx, way); taken.take != "" && id.ValueString() != "" {
 		taken.take = "stoke state rm " + ssh.QuoteAll(call.Address) + " && " + taken.take // it has another one's object
 	}
-	if call.Address != "" && call.Address == rec.By() {
+	if call.Address != "" && call.Address == rec.Owner() {
 		addError(diags, at, summary, taken)
 	} else {
 		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. For a renamed resource write a moved block.", taken))

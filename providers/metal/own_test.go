@@ -29,13 +29,13 @@ func TestOwn(t *testing.T) {
 	}
 	m := &hosttest.Machine{}
 	for _, id := range []string{"first", "second", "second"} {
-		rec, err := own(as("metal_host.a"), m, hostRecord, id)
+		rec, err := openRecord(as("metal_host.a"), m, hostRecord, id)
 		if err != nil || rec.ID() != id {
 			t.Fatalf("own(%s) = %v, %v", id, rec, err)
 		}
 	}
 	var taken *takenError
-	if _, err := own(as("metal_host.b"), m, hostRecord, "third"); !errors.As(err, &taken) {
+	if _, err := openRecord(as("metal_host.b"), m, hostRecord, "third"); !errors.As(err, &taken) {
 		t.Errorf("another resource: %v, want a takenError", err)
 	}
 	rec, err := host.OpenRecord(context.Background(), m, hostRecord)
@@ -45,7 +45,7 @@ func TestOwn(t *testing.T) {
 	if err := rec.Remember(context.Background(), "sysctl a", "0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := own(as("metal_host.a"), m, hostRecord, "third"); !errors.As(err, &taken) {
+	if _, err := openRecord(as("metal_host.a"), m, hostRecord, "third"); !errors.As(err, &taken) {
 		t.Errorf("the same address, after something was changed: %v, want a takenError", err)
 	}
 }
@@ -59,7 +59,7 @@ func TestForeign(t *testing.T) {
 	if err := foreign(ctx, m, "", true); err == nil || !strings.Contains(err.Error(), "import the firewall") {
 		t.Errorf("somebody else's: %v", err)
 	}
-	if _, err := own(ctx, m, firewallRecord, "first"); err != nil {
+	if _, err := openRecord(ctx, m, firewallRecord, "first"); err != nil {
 		t.Fatal(err)
 	}
 	if err := foreign(ctx, m, "second", true); err != nil {
@@ -153,12 +153,12 @@ func TestUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, none := range []cty.Value{cty.NilVal, cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("other")})} {
-			if got := undone(t.Context(), s, m, replaced(in(none), m, hostRecord), nil, new(diag.Diagnostics)); len(got) > 0 {
+			if got := plannedRestores(t.Context(), s, m, replaced(in(none), m, hostRecord), nil, new(diag.Diagnostics)); len(got) > 0 {
 				t.Errorf("%#v: %v", none, got)
 			}
 		}
 		var diags diag.Diagnostics
-		got, want := undone(t.Context(), s, m, replaced(in(id), m, hostRecord), nil, &diags), []host.Disruption{host.RestartsContainer, host.ReloadsSystemd}
+		got, want := plannedRestores(t.Context(), s, m, replaced(in(id), m, hostRecord), nil, &diags), []host.Disruption{host.RestartsContainer, host.ReloadsSystemd}
 		if m != plain {
 			want = []host.Disruption{host.Drains}
 		}

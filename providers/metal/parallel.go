@@ -18,7 +18,7 @@ type parallel struct {
 	provider *metalProvider
 }
 
-func placed[Q, R any](ctx context.Context, p parallel, req Q, do func(context.Context, Q) (R, error)) (none R, err error) {
+func inSlot[Q, R any](ctx context.Context, p parallel, req Q, do func(context.Context, Q) (R, error)) (none R, err error) {
 	if s := p.provider.settings; s != nil && s.places != nil {
 		select {
 		case s.places <- struct{}{}:
@@ -33,17 +33,17 @@ func placed[Q, R any](ctx context.Context, p parallel, req Q, do func(context.Co
 }
 
 func (p parallel) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return placed(ctx, p, req, p.ProviderServer.ReadResource)
+	return inSlot(ctx, p, req, p.ProviderServer.ReadResource)
 }
 
 func (p parallel) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return placed(ctx, p, req, p.ProviderServer.PlanResourceChange)
+	return inSlot(ctx, p, req, p.ProviderServer.PlanResourceChange)
 }
 
 func (p parallel) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	return placed(ctx, p, req, p.ProviderServer.ApplyResourceChange)
+	return inSlot(ctx, p, req, p.ProviderServer.ApplyResourceChange)
 }
 
 func (p parallel) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	return placed(ctx, p, req, p.ProviderServer.ReadDataSource)
+	return inSlot(ctx, p, req, p.ProviderServer.ReadDataSource)
 }

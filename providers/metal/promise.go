@@ -92,7 +92,7 @@ func bounded(changes []host.Change, work func(context.Context) error) func(conte
 // there that it could hurt.
 func bound(ctx context.Context) *host.Disruption {
 	most, on := ctx.Value(boundKey{}).(host.Disruption)
-	if !on || drain.Away(ctx) {
+	if !on || drain.IsDrained(ctx) {
 		return nil
 	}
 	return &most

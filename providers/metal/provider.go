@@ -31,7 +31,7 @@ func New(version string) provider.Provider {
 type metalProvider struct {
 	version  string
 	seen     *factsCache // what Review will need; nil where there is none
-	shared   *shared
+	shared   *processState
 	settings *settings
 }
 
@@ -78,8 +78,8 @@ func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 	}
 }
 
-// mostPlaces bounds parallelism: more is a slip of the keyboard.
-const mostPlaces = 10_000
+// maxPlaces bounds parallelism: more is a slip of the keyboard.
+const maxPlaces = 10_000
 
 func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var config providerModel
@@ -98,10 +98,10 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.Diagnostics.Append(p.shared.countBy(config.Kubeconfig)...)
 	p.settings.seen = p.seen
 	switch n := config.Parallelism.ValueInt64(); {
-	case n > 0 && n <= mostPlaces:
+	case n > 0 && n <= maxPlaces:
 		p.settings.places = make(chan struct{}, n)
 	case !config.Parallelism.IsNull() && !config.Parallelism.IsUnknown():
-		resp.Diagnostics.AddAttributeError(path.Root("parallelism"), "Invalid number", fmt.Sprintf("Give a number of machines from 1 to %d, or leave it out.", mostPlaces))
+		resp.Diagnostics.AddAttributeError(path.Root("parallelism"), "Invalid number", fmt.Sprintf("Give a number of machines from 1 to %d, or leave it out.", maxPlaces))
 	}
 	resp.ResourceData = p.settings
 	resp.DataSourceData = p.settings
@@ -128,7 +128,7 @@ func (p *metalProvider) DataSources(context.Context) []func() datasource.DataSou
 // it is unknown, nothing is taken from it.
 func (s *settings) downloads(ctx context.Context, config providerModel) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if wholly(ctx, config.Mirrors) {
+	if isWhollyKnown(ctx, config.Mirrors) {
 		diags.Append(config.Mirrors.ElementsAs(ctx, &s.mirrors, false)...)
 	}
 	for _, from := range slices.Sorted(maps.Keys(s.mirrors)) {
@@ -145,7 +145,7 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 		HTTPS   string   `tfsdk:"https"`
 		NoProxy []string `tfsdk:"no_proxy"`
 	}
-	if config.Proxy.IsNull() || !wholly(ctx, config.Proxy) {
+	if config.Proxy.IsNull() || !isWhollyKnown(ctx, config.Proxy) {
 		return diags
 	}
 	diags.Append(config.Proxy.As(ctx, &proxy, basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true})...)

@@ -52,7 +52,7 @@ func TestPlanAfterARefusedFirewall(t *testing.T) {
 		m, x := fresh()
 		r, want := &refusingWall{m, n}, x.declared(true)
 		var diags diag.Diagnostics
-		j := job[firewallModel]{machine: r, diags: &diags, begin: func() (*host.Record, error) { return own(t.Context(), r, firewallRecord, imported) }}
+		j := job[firewallModel]{machine: r, diags: &diags, begin: func() (*host.Record, error) { return openRecord(t.Context(), r, firewallRecord, imported) }}
 		_, err := want.work(t.Context(), j)
 		if r.passing >= 0 {
 			if n < 5 || err != nil {

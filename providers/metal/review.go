@@ -37,15 +37,15 @@ func (s *factsCache) review(ctx context.Context, all providers.Review) ([]provid
 	}
 	r.nft(s, planned)
 	r.unready(s, planned)
-	r.twice(planned)
+	r.checkDuplicates(planned)
 	r.namesakes(planned)
 	for _, cluster := range r.clusters() {
-		r.add(facts.Together(r.members(func(h plannedHost) bool { return h.cluster == cluster })))
+		r.add(facts.CompareHosts(r.members(func(h plannedHost) bool { return h.cluster == cluster })))
 	}
 	r.add(facts.Distinct(r.members(func(plannedHost) bool { return true })))
 	for _, h := range r.hosts {
 		for _, p := range facts.Networks(h.member.Facts, facts.Needs{PodNetworks: h.member.Needs.PodNetworks}) {
-			r.say(h.name, p)
+			r.report(h.name, p)
 		}
 	}
 	r.proxied()
@@ -74,7 +74,7 @@ type reviewed struct {
 
 func (r *reviewed) host(s *factsCache, p providers.PlannedInstance) {
 	address, key := textOf(p.Planned, "address"), textOf(p.Planned, "host_key")
-	from, ok := s.of(address, key)
+	from, ok := s.snapshotOf(address, key)
 	if !ok || address == "" {
 		return
 	}
@@ -147,14 +147,14 @@ func (r *reviewed) nft(s *factsCache, planned []providers.PlannedInstance) {
 		}
 		to := part(p.Planned, "host")
 		if at := machineOf(to); s.noNft[at] && !installs[at] {
-			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Program nft is missing",
+			r.report(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Program nft is missing",
 				Detail: fmt.Sprintf("%s has no nft, which loads the rules, also in addition to ufw. Install it: packages = { nftables = {} } in its metal_host.", textOf(to, "address"))})
 		}
 	}
 }
 
-// twice looks for machines with two resources of one kind.
-func (r *reviewed) twice(planned []providers.PlannedInstance) {
+// checkDuplicates looks for machines with two resources of one kind.
+func (r *reviewed) checkDuplicates(planned []providers.PlannedInstance) {
 	kinds := map[string]string{"metal_firewall": "firewall", "metal_gpu_driver": "driver", "metal_node": "node"}
 	first := map[string]string{}
 	for _, p := range planned {
@@ -164,7 +164,7 @@ func (r *reviewed) twice(planned []providers.PlannedInstance) {
 		}
 		at := p.Type + " " + machineOf(to)
 		if other, ok := first[at]; ok {
-			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Machine has this already",
+			r.report(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Machine has this already",
 				Detail: fmt.Sprintf("The %s of %s is declared by %s, too. A machine has one: put both into one resource, or name another machine.", kind, textOf(to, "address"), other)})
 			continue
 		}
@@ -195,7 +195,7 @@ func (r *reviewed) unready(s *factsCache, planned []providers.PlannedInstance) {
 			return ok && h.Type().HasAttribute(u.fixedBy) && !h.GetAttr(u.fixedBy).IsNull()
 		})
 		if len(left) > 0 {
-			r.say(p.Address, facts.Problem{Severity: providers.Warning, Path: []string{clusterAt.String()}, Summary: unreadySummary, Detail: unready(textOf(machine, "address"), left)})
+			r.report(p.Address, facts.Problem{Severity: providers.Warning, Path: []string{clusterAt.String()}, Summary: unreadySummary, Detail: unready(textOf(machine, "address"), left)})
 		}
 	}
 }
@@ -243,11 +243,11 @@ func (r *reviewed) members(which func(plannedHost) bool) map[string]facts.Member
 
 func (r *reviewed) add(found []facts.Mutual) {
 	for _, p := range found {
-		r.say(p.Hosts[0], p.Problem) // they are told where the first of them is declared
+		r.report(p.Hosts[0], p.Problem) // they are told where the first of them is declared
 	}
 }
 
-func (r *reviewed) say(about string, p facts.Problem) {
+func (r *reviewed) report(about string, p facts.Problem) {
 	d := providers.Diagnostic{Address: about, Severity: p.Severity, Summary: p.Summary, Detail: p.Detail}
 	if len(p.Path) > 0 {
 		d.Path = cty.GetAttrPath(p.Path[0])
@@ -263,7 +263,7 @@ func (r *reviewed) say(about string, p facts.Problem) {
 
 // Most machines that are asked at the same time, and for how long altogether.
 const (
-	mostAsked   = 16
+	maxAsked    = 16
 	reachWithin = 90 * time.Second
 )
 
@@ -278,7 +278,7 @@ func (r *reviewed) reach(ctx context.Context) {
 		err      error
 	}
 	answers := make([]answer, len(r.hosts))
-	tokens := make(chan struct{}, mostAsked)
+	tokens := make(chan struct{}, maxAsked)
 	var all sync.WaitGroup
 	for i, h := range r.hosts {
 		peers, names, called := r.peers(h)
@@ -303,11 +303,11 @@ func (r *reviewed) reach(ctx context.Context) {
 	for i, a := range answers {
 		name := r.hosts[i].name
 		if a.err != nil {
-			r.say(name, facts.Problem{Severity: providers.Warning, Summary: "Peers could not be checked", Detail: fmt.Sprintf("%s.", a.err)})
+			r.report(name, facts.Problem{Severity: providers.Warning, Summary: "Peers could not be checked", Detail: fmt.Sprintf("%s.", a.err)})
 			continue
 		}
 		for _, p := range a.problems {
-			r.say(name, p)
+			r.report(name, p)
 		}
 	}
 }

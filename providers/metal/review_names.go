@@ -87,7 +87,7 @@ func (r *reviewed) proxied() {
 		}
 		direct := strings.FieldsFunc(own["no_proxy"], func(c rune) bool { return c == ',' || c == ' ' })
 		if missing := h.notDirect(append([]string{}, direct...), r.networks); len(missing) > 0 {
-			r.say(h.name, facts.Problem{Severity: providers.Warning, Path: []string{"role"}, Summary: "Machine asks its proxy for the cluster",
+			r.report(h.name, facts.Problem{Severity: providers.Warning, Path: []string{"role"}, Summary: "Machine asks its proxy for the cluster",
 				Detail: fmt.Sprintf("%s has a proxy for all users (/etc/environment, or the login environment), and its "+
 					"no_proxy lacks:\n  %s\nAdd them there: otherwise kubeadm and its programs send requests for these to the "+
 					"proxy.",
@@ -95,7 +95,7 @@ func (r *reviewed) proxied() {
 		}
 	}
 	if len(out) > 0 {
-		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network is reached through the proxy",
+		r.report(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network is reached through the proxy",
 			Detail: "no_proxy of the provider block lacks:\n  " + strings.Join(out, "\n  ") + "\nAdd the networks " +
 				"there: otherwise nodes send requests for these to the proxy."})
 	}
@@ -146,7 +146,7 @@ func (r *reviewed) namesakes(planned []providers.PlannedInstance) {
 		}
 		at := textOf(of, "endpoint") + " " + name
 		if other, ok := first[at]; ok {
-			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"node_name"}, Summary: "Two nodes have one name",
+			r.report(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"node_name"}, Summary: "Two nodes have one name",
 				Detail: fmt.Sprintf("%s is the node %s of that cluster, too. Give another node_name.", other, name)})
 			continue
 		}

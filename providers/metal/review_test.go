@@ -203,7 +203,7 @@ func TestReachMany(t *testing.T) {
 			for is := now.Add(1); is > most.Load(); {
 				most.Store(is)
 			}
-			if ran.Add(1) == mostAsked {
+			if ran.Add(1) == maxAsked {
 				close(full)
 			}
 			<-full // one after the other would wait here for ever
@@ -221,7 +221,7 @@ func TestReachMany(t *testing.T) {
 		list = append(list, p)
 	}
 	_, diags := s.review(context.Background(), providers.Review{Planned: list})
-	if ran.Load() != n || most.Load() > mostAsked {
+	if ran.Load() != n || most.Load() > maxAsked {
 		t.Errorf("%d asked, %d at a time", ran.Load(), most.Load())
 	}
 	if len(diags) != n-1 || diags[0].Summary != "Full-size packets do not arrive" || !strings.Contains(diags[0].Detail, "metal_host.n[7] (10.40.5.7)") {

@@ -29,14 +29,14 @@ type settings struct {
 	sums    archiveSums       // of the images' archives
 	seen    *factsCache       // facts that were gathered, for Review
 	places  chan struct{}     // as many as operations at a time; nil: as many as there are
-	shared  *shared
+	shared  *processState
 	// clusters are those that nodes are members of, as their control planes give
 	// access to them.
 	clusters *kubernetes.Pool
 	slow     sync.Map // machines whose sudo takes long, to why
 }
 
-func newSettings(s connect.SSHSettings, with *shared) *settings {
+func newSettings(s connect.SSHSettings, with *processState) *settings {
 	is := &settings{ssh: s, pool: s.Pool(), shared: with, clusters: &kubernetes.Pool{SSH: s}}
 	is.pool.Slow = is.slowSudo
 	return is
@@ -147,8 +147,8 @@ func notLooked(diags *diag.Diagnostics, at path.Path, address string, err error)
 	diags.AddAttributeWarning(at, summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 }
 
-// lost reports whether an error means that the machine could not be asked.
-func lost(err error) bool {
+// isUnreachable reports whether an error means that the machine could not be asked.
+func isUnreachable(err error) bool {
 	var command *ssh.CommandError
 	var unfit *firewall.UnfitError
 	var answer *host.AnswerError

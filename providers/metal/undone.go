@@ -30,10 +30,11 @@ func recordOf(ctx context.Context, m host.Machine, kind, id string) *host.Record
 	return rec
 }
 
-// undone is what is taken back because the record knows of it and want does not
+// plannedRestores is what is taken back because the record knows of it and want does not
 // declare it, and what that interrupts; where want is nil, all of it, for which
 // pods leave a node in any case.
-func undone(ctx context.Context, s *settings, m host.Machine, rec *host.Record, want *hostModel, diags *diag.Diagnostics) []host.Change {
+func plannedRestores(ctx context.Context, s *settings, m host.Machine, rec *host.Record, want *hostModel,
+	diags *diag.Diagnostics) []host.Change {
 	if rec == nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestUndeclared(t *testing.T) {
 			{"nothing", all[1 : len(all)-1], 5, max(drains, host.ReloadsSystemd)},
 		} {
 			want, diags := declares(strings.Replace(all, c.without, "", 1)), diag.Diagnostics{}
-			got := undone(t.Context(), s, on.m, rec, want, &diags)
+			got := plannedRestores(t.Context(), s, on.m, rec, want, &diags)
 			if len(got) != c.is || host.Greatest(got) != c.most || len(diags) > 0 {
 				t.Errorf("%s that declares %s: %v %v", on.name, c.name, got, diags)
 			}
@@ -74,7 +74,7 @@ func TestUndeclared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := undone(t.Context(), s, on.m, rec, declares(all), new(diag.Diagnostics))
+		got := plannedRestores(t.Context(), s, on.m, rec, declares(all), new(diag.Diagnostics))
 		if len(got) != 2 || host.Greatest(got) != host.RestartsContainer {
 			t.Errorf("%s without a runtime: %v", on.name, got)
 		}

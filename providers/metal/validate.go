@@ -56,14 +56,14 @@ func (m *hostModel) validateWay(diags *diag.Diagnostics) {
 	}
 }
 
-type partly struct {
+type partialError struct {
 	argument string
 	err      error
 }
 
 // addPartly reports what is wrong with several arguments, each at its own; whole
 // is what is wrong with them together, where each is right by itself.
-func addPartly(diags *diag.Diagnostics, summary string, whole error, parts ...partly) {
+func addPartly(diags *diag.Diagnostics, summary string, whole error, parts ...partialError) {
 	if whole == nil {
 		return
 	}

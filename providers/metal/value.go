@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// wholly reports whether values are known with all that is in them.
-func wholly(ctx context.Context, values ...attr.Value) bool {
+// isWhollyKnown reports whether values are known with all that is in them.
+func isWhollyKnown(ctx context.Context, values ...attr.Value) bool {
 	for _, v := range values {
 		t, err := v.ToTerraformValue(ctx)
 		if err != nil || !t.IsFullyKnown() {
@@ -25,7 +25,7 @@ func wholly(ctx context.Context, values ...attr.Value) bool {
 // where what was planned is not; null where none is.
 func lastKnown(ctx context.Context, maps ...types.Map) types.Map {
 	for _, m := range maps {
-		if wholly(ctx, m) {
+		if isWhollyKnown(ctx, m) {
 			return m
 		}
 	}

@@ -145,7 +145,7 @@ func decayEpochs() argument {
 
 func microBatch() argument {
 	a := count("micro_batch", hyper, "micro_batch", func(s *spec.Spec) *int { return &s.MicroBatch })
-	a.get = func(s *spec.Spec) attr.Value { return whole(int64(s.MicroBatchSize())) }
+	a.get = func(s *spec.Spec) attr.Value { return wholeNumber(int64(s.MicroBatchSize())) }
 	return a
 }
 
@@ -156,7 +156,7 @@ func seed() argument {
 			s.Seed = uint64(n)
 			return err
 		},
-		func(s *spec.Spec) attr.Value { return whole(int64(s.Seed)) }}
+		func(s *spec.Spec) attr.Value { return wholeNumber(int64(s.Seed)) }}
 }
 
 // programBlock is the name of the block of a program.
@@ -225,7 +225,7 @@ func count(field, in, name string, of func(*spec.Spec) *int) argument {
 			*of(s) = int(n)
 			return err
 		},
-		func(s *spec.Spec) attr.Value { return whole(int64(*of(s))) }}
+		func(s *spec.Spec) attr.Value { return wholeNumber(int64(*of(s))) }}
 }
 
 func truth(field, in, name string, of func(*spec.Spec) *bool) argument {

@@ -114,7 +114,7 @@ func (r *datasetResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	s := store(state.DatasetsDir.ValueString())
-	if _, there := s.has(state.ID.ValueString(), state.Hash.ValueString()); !there {
+	if _, there := s.hasDataset(state.ID.ValueString(), state.Hash.ValueString()); !there {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -152,7 +152,7 @@ func (r *datasetResource) settle(ctx context.Context, operation string, state *d
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	m, there := s.has(id, hash)
+	m, there := s.hasDataset(id, hash)
 	if err != nil || !there {
 		resp.Diagnostics.AddError("Dataset cannot be looked for", fmt.Sprintf("%s: %v.", s, err))
 		return

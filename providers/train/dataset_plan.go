@@ -211,8 +211,8 @@ func describeError(from spec.Origin, err error) string {
 func (m *datasetModel) describe(in store, is manifest) {
 	m.Hash = types.StringValue(is.Hash)
 	m.URI = types.StringValue(uri(in.folder(is.Hash)))
-	m.TrainCount, m.TestCount = whole(is.Train.Records), whole(is.Test.Records)
-	m.Classes = whole(int64(is.Train.Classes))
+	m.TrainCount, m.TestCount = wholeNumber(is.Train.Records), wholeNumber(is.Test.Records)
+	m.Classes = wholeNumber(int64(is.Train.Classes))
 	m.Shape = dimensions(is.Train.Shape)
 }
 

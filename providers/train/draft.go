@@ -217,7 +217,7 @@ func (m *experimentModel) fill(ctx context.Context, d *draft) {
 			values[a.name] = v
 		default:
 			if o := m.object(a.in); !o.IsNull() && !o.IsUnknown() {
-				*o = with(ctx, *o, a.name, v)
+				*o = withAttribute(ctx, *o, a.name, v)
 			}
 		}
 	}
@@ -252,8 +252,8 @@ func (d *draft) show(ctx context.Context, a *argument) attr.Value {
 	return types.StringUnknown()
 }
 
-// with gives the object with one attribute changed.
-func with(ctx context.Context, o types.Object, name string, v attr.Value) types.Object {
+// withAttribute gives the object with one attribute changed.
+func withAttribute(ctx context.Context, o types.Object, name string, v attr.Value) types.Object {
 	attributes := o.Attributes() // a copy
 	attributes[name] = v
 	return types.ObjectValueMust(o.AttributeTypes(ctx), attributes)

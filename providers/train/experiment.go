@@ -84,7 +84,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"program":     program.Block(),
 			"coordinator": block("On a cluster: the pod that hands out records, commits updates and keeps the run's log.", coordinatorAttributes()),
 			"parameter_server": block(serverText, podAttributes(map[string]schema.Attribute{
-				"replicas": number("How many; each holds a span of the parameters. Default: 1; with program and without the block 0."),
+				"replicas": number("Number; each holds a span of the parameters. Default: 1, or 0 with program and no block."),
 			})),
 			"worker": block(workerText, merged(workerPodAttributes(), map[string]schema.Attribute{
 				"replicas":     number("How many. Can change while the run lives. Default: 1."),

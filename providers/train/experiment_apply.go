@@ -27,7 +27,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	limit, diags := plan.Timeouts.Create(ctx, noLimit)
 	resp.Diagnostics.Append(diags...)
-	d, diags := plan.whole(ctx)
+	d, diags := plan.knownDraft(ctx)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -99,9 +99,9 @@ func (r *experimentResource) launch(ctx context.Context, l launch.Launcher, d *d
 	return run, diags
 }
 
-// whole reads a plan without unknown values, and checks that dataset and code are
+// knownDraft reads a plan without unknown values, and checks that dataset and code are
 // the planned ones.
-func (m *experimentModel) whole(ctx context.Context) (*draft, diag.Diagnostics) {
+func (m *experimentModel) knownDraft(ctx context.Context) (*draft, diag.Diagnostics) {
 	diags := m.checkProgram()
 	d, wrong := m.draft()
 	if diags.Append(wrong...); diags.HasError() {
@@ -151,7 +151,7 @@ func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel
 			return unreadable(m, err)
 		}
 		m.record(is.Status)
-		return append(s.otherTrainer(m, is), verdict(call, is, r.where().Logs)...)
+		return append(s.otherTrainer(m, is), verdict(call, is, r.location().Logs)...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -179,7 +179,7 @@ func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel
 		diags.AddAttributeError(path.Root("timeouts").AtName(name), "The experiment is not done yet",
 			fmt.Sprintf("%s. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", stands, name))
 	default:
-		diags.Append(verdict(call, is, r.where().Logs)...)
+		diags.Append(verdict(call, is, r.location().Logs)...)
 	}
 	return diags
 }
@@ -395,7 +395,7 @@ func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *
 		diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
 	case launch.Idle(s.Phase) && s.Step > 0 && s.Saved < 0 && !d.spec.HasProgram():
 		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan shows the consequence.%s",
-			sentence(s.Message), thousands(s.Step), whereLogs(run.where().Logs)))
+			sentence(s.Message), thousands(s.Step), whereLogs(run.location().Logs)))
 	case launch.Idle(s.Phase):
 		if s.Saved < 0 && d.spec.HasProgram() {
 			diags.AddWarning("The program starts over",
@@ -416,7 +416,7 @@ func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *dra
 	}
 	if (remains{s}).overrun(d.spec.Deadline) {
 		diags.AddAttributeError(path.Root("deadline"), "The deadline has been used up",
-			fmt.Sprintf("The run has run for %s. Raise deadline above that, or leave it out, and apply again.", lasting(s.Ran)))
+			fmt.Sprintf("The run has run for %s. Raise deadline above that, or leave it out, and apply again.", durationText(s.Ran)))
 		return diags
 	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + run.id, Percent: -1})

@@ -258,7 +258,7 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	}
 	changes = append(changes, moves(p.plan, prior)...)
 	phase := spec.Phase(prior.Status.ValueString())
-	replace := append(p.newRun(ctx, changes), p.elsewhere(ctx, prior)...)
+	replace := append(p.newRun(ctx, changes), p.otherPlace(ctx, prior)...)
 	left, err := p.settings.remaining(ctx, prior)
 	unfinished := phase != spec.Succeeded && phase != spec.Failed
 	idle := unfinished && err == nil && launch.Idle(left.Phase)
@@ -359,9 +359,9 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	}
 	switch {
 	case idle && left.overrun(p.draft.spec.Deadline):
-		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise it to continue", lasting(left.Ran)))
+		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise it to continue", durationText(left.Ran)))
 	case idle:
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.from())
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.resumePoint())
 	case left.Renew != "":
 		p.renews = true
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange,
@@ -387,8 +387,8 @@ func idleness(left remains) string {
 	return "no process runs it"
 }
 
-// lasting words a number of seconds.
-func lasting(seconds float64) string {
+// durationText words a number of seconds.
+func durationText(seconds float64) string {
 	return time.Duration(min(seconds, 1e9) * float64(time.Second)).Round(time.Second).String()
 }
 

@@ -61,7 +61,7 @@ func (m *experimentModel) grace() time.Duration {
 // fillProgram shows defaults that are not in the table of arguments.
 func (m *experimentModel) fillProgram(ctx context.Context) {
 	if !m.Program.IsUnknown() && m.Program.Attributes()["on_change"].IsNull() {
-		m.Program = with(ctx, m.Program, "on_change", types.StringValue(program.NewRun))
+		m.Program = withAttribute(ctx, m.Program, "on_change", types.StringValue(program.NewRun))
 	}
 }
 

@@ -64,7 +64,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		state.adopt(ctx, of)
 	}
 	if s.Hash != state.SpecHash.ValueString() {
-		resp.Diagnostics.AddWarning("Run is not the recorded one", fmt.Sprintf("%s holds a run of %s. The recorded values stay.", run.where().Run, printable(s.Hash)))
+		resp.Diagnostics.AddWarning("Run is not the recorded one", fmt.Sprintf("%s holds a run of %s. The recorded values stay.", run.location().Run, printable(s.Hash)))
 		return
 	}
 	if s.Phase == phase && state.Wait.ValueBool() && !s.Phase.Final() {
@@ -84,8 +84,8 @@ func troubles(id string, s launch.State) (diags diag.Diagnostics) {
 		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s", id, sentence(strings.Join(s.Warnings, ". "))))
 	}
 	if waiting := s.Waiting(); len(waiting) > 0 && !s.Phase.Final() {
-		text := strings.Join(waiting[:min(len(waiting), mostWaiting)], "\n")
-		if more := len(waiting) - mostWaiting; more > 0 {
+		text := strings.Join(waiting[:min(len(waiting), maxWaiting)], "\n")
+		if more := len(waiting) - maxWaiting; more > 0 {
 			text += fmt.Sprintf("\nand %d more", more)
 		}
 		diags.AddWarning("Not all of the experiment runs", fmt.Sprintf("Of %s, these do not run:\n%s", id, printable(text)))
@@ -93,8 +93,8 @@ func troubles(id string, s launch.State) (diags diag.Diagnostics) {
 	return diags
 }
 
-// mostWaiting is how many roles a warning names.
-const mostWaiting = 8
+// maxWaiting is how many roles a warning names.
+const maxWaiting = 8
 
 // settle answers whether an interrupted create happened. A run that was never
 // let go is removed: it has trained nothing, and its supervisor ends by itself.
@@ -136,7 +136,7 @@ func (r *experimentResource) ImportState(ctx context.Context, req resource.Impor
 		resp.Diagnostics.AddError("There is no such run", fmt.Sprintf("Give the id of a run in %s, or the path of a run's folder: %s.", r.settings.runs, err))
 		return
 	}
-	at := run.where()
+	at := run.location()
 	hash := of.Hash()
 	for name, v := range map[string]string{
 		"id": run.id, "runs_dir": at.Place, "run_dir": at.Run, "logs_dir": at.Logs, "metrics_file": at.Metrics,

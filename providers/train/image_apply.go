@@ -157,7 +157,7 @@ func (s *settings) fixBase(ctx context.Context, m *imageModel) diag.Diagnostic {
 }
 
 // accept takes what was built, which is what was planned.
-func (m *imageModel) accept(b *image.Built) diag.Diagnostic {
+func (m *imageModel) accept(b *image.Image) diag.Diagnostic {
 	sums := contentsValue(b.Contents)
 	if !m.Contents.IsUnknown() && !m.Contents.Equal(sums) || !m.Digest.IsUnknown() && m.Digest.ValueString() != b.Digest {
 		name := "the base or the way images are put together"
@@ -182,7 +182,7 @@ func (m *imageModel) accept(b *image.Built) diag.Diagnostic {
 func (m *imageModel) lacking() { m.Reference, m.Archive = types.StringNull(), types.StringNull() }
 
 // push pushes the image unless the tag points to it.
-func (s *settings) push(ctx context.Context, m *imageModel, b *image.Built) diag.Diagnostic {
+func (s *settings) push(ctx context.Context, m *imageModel, b *image.Image) diag.Diagnostic {
 	tag, err := image.ParseTag(m.Push.ValueString())
 	if err != nil {
 		return mistaken(path.Root("push"), "", err)
@@ -207,7 +207,7 @@ func (s *settings) push(ctx context.Context, m *imageModel, b *image.Built) diag
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // writeTarball writes the tarball unless it is there, whole.
-func (s *settings) writeTarball(ctx context.Context, m *imageModel, b *image.Built, rec *imageRecord) diag.Diagnostic {
+func (s *settings) writeTarball(ctx context.Context, m *imageModel, b *image.Image, rec *imageRecord) diag.Diagnostic {
 	a, err := archiveOf(m)
 	if err != nil {
 		return diag.NewAttributeErrorDiagnostic(path.Root("tarball"), "Path cannot be resolved", err.Error()+".")

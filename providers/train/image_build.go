@@ -45,7 +45,7 @@ func (s *settings) outcome(ctx context.Context, c *image.Contents, m *imageModel
 }
 
 // build builds the image on the base whose digest the model has.
-func (s *settings) build(ctx context.Context, c *image.Contents, m *imageModel) (*image.Built, error) {
+func (s *settings) build(ctx context.Context, c *image.Contents, m *imageModel) (*image.Image, error) {
 	var base v1.Image
 	if !m.Base.IsNull() {
 		ref, err := image.ParseBase(m.Base.ValueString())

@@ -66,7 +66,7 @@ func (r *imageResource) ValidateConfig(ctx context.Context, req resource.Validat
 			resp.Diagnostics.Append(mistaken(path.Root("base"), "", err))
 		}
 	}
-	if config.known() {
+	if config.isKnown() {
 		if _, err := config.spec(); err != nil {
 			resp.Diagnostics.Append(mistaken(path.Root("files"), "Image cannot be built", err))
 		}
@@ -135,7 +135,7 @@ func (p *imagePlanning) run(ctx context.Context) {
 	if p.prior != nil {
 		p.plan.ID = p.prior.ID
 	}
-	if !p.plan.known() {
+	if !p.plan.isKnown() {
 		p.plan.forget()
 		return
 	}
@@ -333,7 +333,7 @@ func (p *imagePlanning) tarball(ctx context.Context) {
 }
 
 func (m *imageModel) describe(is outcome) {
-	m.Digest, m.Size, m.Contents = types.StringValue(is.digest), whole(is.size), contentsValue(is.contents)
+	m.Digest, m.Size, m.Contents = types.StringValue(is.digest), wholeNumber(is.size), contentsValue(is.contents)
 }
 
 func contentsValue(sums map[string]string) types.Map {

@@ -42,8 +42,8 @@ func (m *imageModel) inputs() []attr.Value {
 		m.Python, m.SitePackages, m.Environment, m.WorkingDir, m.Entrypoint, m.Command, m.User, m.Labels}
 }
 
-// known tells whether all inputs are, down to the elements of maps and lists.
-func (m *imageModel) known() bool {
+// isKnown tells whether all inputs are, down to the elements of maps and lists.
+func (m *imageModel) isKnown() bool {
 	for _, v := range m.inputs() {
 		if v.IsUnknown() {
 			return false

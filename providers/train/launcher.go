@@ -26,7 +26,7 @@ type trainingRun struct {
 	id string
 }
 
-func (r trainingRun) where() launch.Location { return r.Location(r.id) }
+func (r trainingRun) location() launch.Location { return r.Location(r.id) }
 
 // launcher gives who starts and finds the runs of an experiment. This is the one
 // place that knows where experiments can run.

@@ -84,8 +84,8 @@ func TestStartsOver(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := remains{tt.is}
-			if r.resumable() != tt.resumable || r.from() != tt.from {
-				t.Errorf("resumable %t, %s", r.resumable(), r.from())
+			if r.resumable() != tt.resumable || r.resumePoint() != tt.from {
+				t.Errorf("resumable %t, %s", r.resumable(), r.resumePoint())
 			}
 		})
 	}

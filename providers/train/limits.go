@@ -75,7 +75,7 @@ func (l limits) check(d *draft, m *experimentModel) (diags diag.Diagnostics) {
 		}
 	}
 	for name, limit := range map[string]string{"cpu": l.cpu, "bandwidth_mbps": numeral(l.bandwidth)} {
-		if limit != "" && m.given(placementOption{"worker", name}) == nil {
+		if limit != "" && m.givenOption(placementOption{"worker", name}) == nil {
 			refuse("worker", name, "is not given, so that nothing limits it", limit)
 		}
 	}

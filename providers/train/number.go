@@ -28,7 +28,7 @@ func decimal(f float64) types.Number {
 	return types.NumberValue(n)
 }
 
-func whole(n int64) types.Number {
+func wholeNumber(n int64) types.Number {
 	return types.NumberValue(new(big.Float).SetPrec(512).SetInt64(n))
 }
 

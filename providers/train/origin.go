@@ -256,7 +256,7 @@ func writeSigns(to io.Writer, folder fs.FS, deep bool) error {
 func dimensions(shape []int) types.List {
 	elements := make([]attr.Value, len(shape))
 	for i, d := range shape {
-		elements[i] = whole(int64(d))
+		elements[i] = wholeNumber(int64(d))
 	}
 	return types.ListValueMust(types.NumberType, elements)
 }

@@ -118,7 +118,7 @@ func (m *experimentModel) checkCheckpoints(p launch.Placement) (diags diag.Diagn
 			return nil
 		}
 		mounted = append(mounted, v.Path)
-		if below(p.Checkpoints, v.Path) && (on == nil || len(path.Clean(v.Path)) >= len(path.Clean(on.Path))) {
+		if isBelow(p.Checkpoints, v.Path) && (on == nil || len(path.Clean(v.Path)) >= len(path.Clean(on.Path))) {
 			on = &p.Volumes[i]
 		}
 	}
@@ -143,8 +143,8 @@ func (m *experimentModel) checkCheckpoints(p launch.Placement) (diags diag.Diagn
 	return diags
 }
 
-// below tells whether a path in a pod is a folder or in it.
-func below(name, folder string) bool {
+// isBelow tells whether a path in a pod is a folder or in it.
+func isBelow(name, folder string) bool {
 	name, folder = path.Clean(name), path.Clean(folder)
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }

@@ -55,8 +55,8 @@ func placementOptions() []placementOption {
 	return all
 }
 
-// given is what stands there; nil is nothing.
-func (m *experimentModel) given(o placementOption) attr.Value {
+// givenOption is what stands there; nil is nothing.
+func (m *experimentModel) givenOption(o placementOption) attr.Value {
 	if o.in != "" {
 		block := m.object(o.in)
 		if block.IsNull() || block.IsUnknown() {
@@ -81,7 +81,7 @@ func present(v attr.Value) attr.Value {
 func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagnostics) {
 	if m.Cluster.IsNull() {
 		for _, o := range placementOptions() {
-			v := m.given(o)
+			v := m.givenOption(o)
 			switch {
 			case v == nil, o == placementOption{"worker", "priority"}:
 			case m.hasProgram() && o == placementOption{"", "environment"}:
@@ -140,7 +140,7 @@ func moves(plan, prior *experimentModel) (changes []spec.Change) {
 		return nil
 	}
 	for _, o := range placementOptions() {
-		was, is := prior.given(o), plan.given(o)
+		was, is := prior.givenOption(o), plan.givenOption(o)
 		if o.name == "namespace" || was == nil && is == nil || was != nil && is != nil && was.Equal(is) {
 			continue
 		}
@@ -153,9 +153,9 @@ func moves(plan, prior *experimentModel) (changes []spec.Change) {
 	return changes
 }
 
-// elsewhere returns the arguments that place the run elsewhere: it cannot move
+// otherPlace returns the arguments that place the run elsewhere: it cannot move
 // there, and is replaced.
-func (p *planning) elsewhere(ctx context.Context, prior *experimentModel) (paths []at.Path) {
+func (p *planning) otherPlace(ctx context.Context, prior *experimentModel) (paths []at.Path) {
 	cluster, namespace := at.Root("cluster"), at.Root("namespace")
 	switch was, is := prior.Cluster.IsNull(), p.plan.Cluster.IsNull(); {
 	case was != is:
@@ -224,7 +224,7 @@ func astray(was, is launch.Placement, known bool) bool {
 // heldBy is the volume that a folder of checkpoints is on.
 func heldBy(p launch.Placement) (on launch.Volume) {
 	for _, v := range p.Volumes {
-		if path.IsAbs(p.Checkpoints) && below(p.Checkpoints, v.Path) && len(path.Clean(v.Path)) >= len(on.Path) {
+		if path.IsAbs(p.Checkpoints) && isBelow(p.Checkpoints, v.Path) && len(path.Clean(v.Path)) >= len(on.Path) {
 			on = v
 			on.Path, on.ReadOnly = path.Clean(v.Path), false
 		}

@@ -182,20 +182,20 @@ func Entry(version string) providers.Entry {
 	pods := new(asking)
 	entry := providers.Linked(func() (tfprotov6.ProviderServer, error) {
 		p := &trainProvider{version: version, asking: pods}
-		return served{providerserver.NewProtocol6(p)(), p}, nil
+		return pluginServer{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/train", Marks: true})
 	entry.Review, entry.Runs = pods.review, runs{}
 	return entry
 }
 
-// served ends the provider's connections with it, and tells how it logs in.
-type served struct {
+// pluginServer ends the provider's connections with it, and tells how it logs in.
+type pluginServer struct {
 	tfprotov6.ProviderServer
 	provider *trainProvider
 }
 
 // SSH is that of connect.Configured.
-func (s served) SSH() connect.SSHSettings {
+func (s pluginServer) SSH() connect.SSHSettings {
 	if s.provider.settings == nil {
 		return connect.SSHSettings{}
 	}
@@ -203,9 +203,9 @@ func (s served) SSH() connect.SSHSettings {
 }
 
 // Cluster is that of connect.Configured: experiments name theirs.
-func (s served) Cluster() *connect.Connection { return nil }
+func (s pluginServer) Cluster() *connect.Connection { return nil }
 
-func (s served) Close() error {
+func (s pluginServer) Close() error {
 	if s.provider.settings != nil {
 		s.provider.settings.clusters.Close()
 	}

@@ -31,7 +31,7 @@ func (m *experimentModel) keep(prior *experimentModel) {
 
 // identify records which run it is and where its files are.
 func (m *experimentModel) identify(r trainingRun, s *spec.Spec) {
-	at := r.where()
+	at := r.location()
 	m.ID, m.RunsDir = types.StringValue(r.id), types.StringValue(at.Place)
 	m.RunDir, m.LogsDir, m.MetricsFile = types.StringValue(at.Run), types.StringValue(at.Logs), types.StringValue(at.Metrics)
 	m.SpecHash, m.DatasetHash = types.StringValue(s.Hash()), optionalText(s.Dataset.Hash)
@@ -50,7 +50,7 @@ func (m *experimentModel) record(s spec.Status) {
 		}
 	}
 	if !m.hasProgram() {
-		values["epochs"] = whole(int64(s.Epoch))
+		values["epochs"] = wholeNumber(int64(s.Epoch))
 	}
 	m.Metrics = types.MapValueMust(types.NumberType, values)
 }
@@ -69,8 +69,8 @@ type remains struct{ launch.State }
 // that could be lost.
 func (r remains) resumable() bool { return r.Saved >= 0 || r.Step == 0 && !r.Perished }
 
-// from words where a resumed run goes on.
-func (r remains) from() string {
+// resumePoint words where a resumed run goes on.
+func (r remains) resumePoint() string {
 	if r.Saved < 0 {
 		return "it starts over, for it has saved nothing"
 	}

@@ -17,11 +17,11 @@ import (
 // the whole plan looks whether nodes have it.
 type asking struct {
 	mu sync.Mutex
-	by map[string]asked // by the experiment's address
+	by map[string]roomRequest // by the experiment's address
 }
 
-// asked is what the pods of one run ask of the nodes of a cluster.
-type asked struct {
+// roomRequest is what the pods of one run ask of the nodes of a cluster.
+type roomRequest struct {
 	demands []connect.Demand
 	dial    func(context.Context) (*connected.Client, error) // nil: the cluster is not known yet
 	assume  bool                                             // that nodes take the pods
@@ -34,11 +34,11 @@ func (a *asking) forget(address string) {
 	delete(a.by, address)
 }
 
-func (a *asking) note(address string, what asked) {
+func (a *asking) note(address string, what roomRequest) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.by == nil {
-		a.by = map[string]asked{}
+		a.by = map[string]roomRequest{}
 	}
 	a.by[address] = what
 }
@@ -65,7 +65,7 @@ func (p *planning) ask() {
 	if !known || diags.HasError() {
 		return
 	}
-	what := asked{demands: demandsOf(p.draft.spec, place), assume: m.AssumeNodes.ValueBool()}
+	what := roomRequest{demands: demandsOf(p.draft.spec, place), assume: m.AssumeNodes.ValueBool()}
 	if c, known, diags := connect.FromObject(context.Background(), m.Cluster); known && c != nil && !diags.HasError() {
 		s, given := p.settings, m.Cluster
 		what.dial = func(ctx context.Context) (*connected.Client, error) { return s.dial(ctx, given, "") }
@@ -89,22 +89,22 @@ func (a *asking) review(ctx context.Context, all providers.Review) (notes []prov
 			continue
 		}
 		if what.dial == nil {
-			notes = append(notes, live.Untold(p.Address, what.demands, "their cluster is not known yet"))
+			notes = append(notes, live.UnknownRoom(p.Address, what.demands, "their cluster is not known yet"))
 			continue
 		}
 		client, err := what.dial(ctx)
 		if err != nil {
-			notes = append(notes, live.Untold(p.Address, what.demands, strings.TrimSuffix(err.Error(), ".")))
+			notes = append(notes, live.UnknownRoom(p.Address, what.demands, strings.TrimSuffix(err.Error(), ".")))
 			continue
 		}
 		c, seen := clusters[client]
 		if !seen {
 			in := live.New(client)
-			grows, discovers := in.Making(all.Planned)
+			grows, discovers := in.PlannedNodes(all.Planned)
 			c = cluster{in.Room(ctx, all, grows), discovers}
 			clusters[client] = c
 		}
-		refused, more := c.room.Fit(ctx, p.Address, what.demands, c.discovers)
+		refused, more := c.room.CheckRoom(ctx, p.Address, what.demands, c.discovers)
 		notes = append(notes, more...)
 		for _, no := range refused {
 			if what.assume {

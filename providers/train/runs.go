@@ -40,7 +40,7 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	}
 	l, err := s.launcherOf(o.Value)
 	if err != nil {
-		return nil, gone(err)
+		return nil, asNoRun(err)
 	}
 	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, placeOf(o.Value),
 		func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
@@ -116,7 +116,7 @@ func configuredSettings(ctx context.Context, o providers.RunObject) (*settings, 
 	if err != nil {
 		return nil, err
 	}
-	served, ok := providers.Served[served](p)
+	served, ok := providers.ServerAs[pluginServer](p)
 	if !ok || served.provider.settings == nil {
 		return nil, fmt.Errorf("%T is not this provider", p)
 	}
@@ -145,11 +145,11 @@ type experimentRun struct {
 func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) {
 	s, err := r.trainingRun.Status(ctx, r.id)
 	if err != nil {
-		return providers.RunStatus{}, gone(err)
+		return providers.RunStatus{}, asNoRun(err)
 	}
 	out := providers.RunStatus{
 		Trains: true, Run: r.id, Where: r.place,
-		Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
+		Phase: string(s.Phase), Message: printable(messageOf(s)), Progress: step(s), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
@@ -219,8 +219,8 @@ func addGPUs(values map[string]float64, role string, s gpu.Snapshot) {
 	}
 }
 
-// said is what a run says of itself, and what is wrong with it.
-func said(s launch.State) string {
+// messageOf is what a run says of itself, and what is wrong with it.
+func messageOf(s launch.State) string {
 	all := slices.DeleteFunc(append([]string{s.Message, s.Renew}, s.Warnings...), func(text string) bool { return text == "" })
 	return strings.Join(all, "; ")
 }
@@ -269,8 +269,8 @@ func (runs) Benchmark(ctx context.Context, o providers.RunBenchmark, each func(p
 	return benchmark.Measure(ctx, l, program, o.Workers, result)
 }
 
-// gone translates that nothing is left of a run.
-func gone(err error) error {
+// asNoRun translates that nothing is left of a run.
+func asNoRun(err error) error {
 	if errors.Is(err, launch.ErrNoRun) {
 		return providers.ErrNoRun
 	}
@@ -278,7 +278,7 @@ func gone(err error) error {
 }
 
 func (r experimentRun) Logs(ctx context.Context, o providers.RunLogs, line func(providers.RunLine) error) error {
-	return gone(r.trainingRun.Logs(ctx, r.id, launch.LogOptions{Role: o.Role, Stream: o.Stream, Follow: o.Follow}, func(l launch.Line) error {
+	return asNoRun(r.trainingRun.Logs(ctx, r.id, launch.LogOptions{Role: o.Role, Stream: o.Stream, Follow: o.Follow}, func(l launch.Line) error {
 		return line(providers.RunLine{Role: l.Role, Stream: l.Stream, Time: l.Time, Text: l.Text})
 	}))
 }
@@ -291,7 +291,7 @@ func (r experimentRun) Metrics(ctx context.Context, o providers.RunMetrics, even
 	case providers.OnlyUsage:
 		want.Usage = run.OnlyUsage
 	}
-	return gone(r.trainingRun.Metrics(ctx, r.id, want, o.Follow, func(e spec.Event) error {
+	return asNoRun(r.trainingRun.Metrics(ctx, r.id, want, o.Follow, func(e spec.Event) error {
 		var text []byte
 		if !o.Brief {
 			var err error
@@ -362,7 +362,7 @@ func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // Export lets the trainer write the model of the run. A run in pods has it on this
 // machine once it was collected.
 func (r experimentRun) Export(ctx context.Context, o providers.RunExport) (m providers.RunModel, err error) {
-	at := r.where()
+	at := r.location()
 	if at.Logs == "" {
 		return m, &providers.RunError{Summary: "There is no model yet", Detail: "The run is being launched."}
 	}
@@ -413,7 +413,7 @@ func (r experimentRun) Ledger(ctx context.Context) (providers.RunLedger, error) 
 		return providers.RunLedger{}, providers.ErrNoLedger
 	}
 	if err != nil {
-		return providers.RunLedger{}, gone(err)
+		return providers.RunLedger{}, asNoRun(err)
 	}
 	out := providers.RunLedger{Records: is.Records, Step: is.Step, Whole: is.Whole}
 	for _, e := range is.Epochs {
@@ -439,7 +439,7 @@ const (
 func (r experimentRun) addLeases(ctx context.Context, out *providers.RunLedger) error {
 	s, err := r.trainingRun.Status(ctx, r.id)
 	if err != nil {
-		return gone(err)
+		return asNoRun(err)
 	}
 	end := s.Updated
 	if !s.Ended.IsZero() {
@@ -478,5 +478,5 @@ func (r experimentRun) addLeases(ctx context.Context, out *providers.RunLedger) 
 	if errors.Is(err, errEnough) {
 		return nil
 	}
-	return gone(err)
+	return asNoRun(err)
 }

@@ -214,8 +214,8 @@ func (s store) mark(folder, id, operation string) error {
 	}{operation})
 }
 
-// has reports whether id owns a dataset with that hash that is there, whole.
-func (s store) has(id, hash string) (manifest, bool) {
+// hasDataset reports whether id owns a dataset with that hash that is there, whole.
+func (s store) hasDataset(id, hash string) (manifest, bool) {
 	if !validDatasetID(id) || hashDigits(hash) == "" {
 		return manifest{}, false
 	}
@@ -243,7 +243,7 @@ func (s store) find(id string) (hash string, err error) {
 	}
 	for _, e := range entries {
 		hash := "sha256:" + e.Name()
-		if _, ok := s.has(id, hash); ok {
+		if _, ok := s.hasDataset(id, hash); ok {
 			return hash, nil
 		}
 	}

@@ -149,7 +149,7 @@ func TestRunAtRiskIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := said(is); text != "training; the claim x is gone" {
+	if text := messageOf(is); text != "training; the claim x is gone" {
 		t.Errorf("its status says %q", text)
 	}
 	self, err := os.Executable()

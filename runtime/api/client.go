@@ -75,9 +75,9 @@ func New(base, token string, pin *certificate.Pin) *Client {
 	return &Client{base: strings.TrimSuffix(base, "/"), token: token, encrypted: pin != nil, http: &http.Client{Transport: transport}}
 }
 
-// Through makes connections by dial in place of the address's: to a run whose
+// DialWith makes connections by dial in place of the address's: to a run whose
 // API is reached by way of something else.
-func (c *Client) Through(dial func(context.Context) (net.Conn, error)) *Client {
+func (c *Client) DialWith(dial func(context.Context) (net.Conn, error)) *Client {
 	c.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 	return c
 }

@@ -33,7 +33,7 @@ func Open(ctx context.Context, address string) (*Place, error) {
 	u.Path = ""
 	b, err := blob.OpenBucket(ctx, u.String())
 	if err != nil {
-		return nil, fmt.Errorf("open the checkpoints' place %s: %w", address, explained(err))
+		return nil, fmt.Errorf("open the checkpoints' place %s: %w", address, explainCredentials(err))
 	}
 	return inBucket(b, prefix, address), nil
 }
@@ -61,9 +61,9 @@ var (
 	}
 )
 
-// explained puts before an error about credentials what to do about it: the
+// explainCredentials puts before an error about credentials what to do about it: the
 // libraries tell of all the places in which they looked.
-func explained(err error) error {
+func explainCredentials(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (b bucket) put(ctx context.Context, key string) (object, error) {
 	w, err := b.b.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
 	if err != nil {
 		cancel()
-		return nil, explained(err)
+		return nil, explainCredentials(err)
 	}
 	return &upload{Writer: w, cancel: cancel}, nil
 }
@@ -101,7 +101,7 @@ func (u *upload) commit() error {
 	}
 	u.done = true
 	defer u.cancel()
-	return explained(u.Writer.Close())
+	return explainCredentials(u.Writer.Close())
 }
 
 func (u *upload) abort() {
@@ -117,7 +117,7 @@ func (b bucket) claim(ctx context.Context, key string) (bool, error) {
 	if gcerrors.Code(err) == gcerrors.FailedPrecondition {
 		return false, nil
 	}
-	return err == nil, explained(err)
+	return err == nil, explainCredentials(err)
 }
 
 func (b bucket) open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
@@ -126,7 +126,7 @@ func (b bucket) open(ctx context.Context, key string) (io.ReadCloser, int64, err
 		return nil, 0, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	if err != nil {
-		return nil, 0, explained(err)
+		return nil, 0, explainCredentials(err)
 	}
 	return r, r.Size(), nil
 }
@@ -139,7 +139,7 @@ func (b bucket) list(ctx context.Context, prefix string) (map[string]int64, erro
 			return found, nil
 		}
 		if err != nil {
-			return nil, explained(err)
+			return nil, explainCredentials(err)
 		}
 		found[o.Key] = o.Size
 	}
@@ -150,7 +150,7 @@ func (b bucket) remove(ctx context.Context, key string) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return nil
 	}
-	return explained(err)
+	return explainCredentials(err)
 }
 
 func (b bucket) close() error { return b.b.Close() }

@@ -66,7 +66,7 @@ func (c *coordinator) enter(u *update, norm float64, applied bool) error {
 		c.session.TellSupervisor(spec.Control{Committed: true})
 	}
 	c.session.Note(e)
-	if c.book.Whole(u.Epoch) {
+	if c.book.IsComplete(u.Epoch) {
 		c.session.Note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})
 	}
 	c.session.Publish()

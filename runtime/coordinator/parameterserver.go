@@ -96,7 +96,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 	for i := range k {
 		from, to := span(n, i, k)
 		r := wire.Restore{
-			Term: c.term, Version: c.version, From: from, To: to, Vars: model.Cut(vars, from, to),
+			Term: c.term, Version: c.version, From: from, To: to, Vars: model.Slice(vars, from, to),
 			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Exact: p.exact,
 		}
 		if err := p.restoreOne(ctx, i, r, c); err != nil {

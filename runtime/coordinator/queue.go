@@ -61,11 +61,11 @@ func (q *queue) slices(n int) int64 {
 		return k
 	}
 	k := count(q.gaps)
-	fresh := min(q.epochs, max(q.epoch+1, q.book.Begun()))
+	fresh := min(q.epochs, max(q.epoch+1, q.book.FirstUncommitted()))
 	for e := q.epoch + 1; e < fresh; e++ {
 		k += count(q.book.Gaps(e))
 	}
-	return k + spec.Product(int64(q.epochs-fresh), count(q.book.Gaps(q.book.Begun())))
+	return k + spec.Product(int64(q.epochs-fresh), count(q.book.Gaps(q.book.FirstUncommitted())))
 }
 
 // update is one update that is being computed.

@@ -133,15 +133,15 @@ func (p *pen) spline() []point {
 		for k := 1; k <= subdivisions; k++ {
 			t := float64(k) / subdivisions
 			p.curve = append(p.curve, point{
-				between(before.x, q[i].x, q[i+1].x, after.x, t),
-				between(before.y, q[i].y, q[i+1].y, after.y, t),
+				interpolate(before.x, q[i].x, q[i+1].x, after.x, t),
+				interpolate(before.y, q[i].y, q[i+1].y, after.y, t),
 			})
 		}
 	}
 	return p.curve
 }
 
-func between(a, b, c, d, t float64) float64 {
+func interpolate(a, b, c, d, t float64) float64 {
 	linear := times(c-a, t)
 	t2 := times(t, t)
 	square := times(2*a-times(5, b)+4*c-d, t2)

@@ -133,8 +133,8 @@ func (b *Book) Gaps(epoch int) Ranges {
 	return Ranges{{0, b.n}}
 }
 
-// Whole reports whether every record of the epoch is committed.
-func (b *Book) Whole(epoch int) bool {
+// IsComplete reports whether every record of the epoch is committed.
+func (b *Book) IsComplete(epoch int) bool {
 	i := epoch - b.whole
 	return i < 0 || i < len(b.open) && b.full(b.open[i])
 }
@@ -142,9 +142,9 @@ func (b *Book) Whole(epoch int) bool {
 // Epochs is how many epochs at the beginning are committed whole.
 func (b *Book) Epochs() int { return b.whole }
 
-// Begun is the first epoch of which, and of all behind it, nothing is
+// FirstUncommitted is the first epoch of which, and of all behind it, nothing is
 // committed.
-func (b *Book) Begun() int { return b.whole + len(b.open) }
+func (b *Book) FirstUncommitted() int { return b.whole + len(b.open) }
 
 // Records is the number of records committed, over all epochs.
 func (b *Book) Records() int64 { return b.records }

@@ -15,7 +15,7 @@ func TestOrderIsAPermutation(t *testing.T) {
 		o := NewOrder(7, 1, n, 0)
 		seen := make([]bool, n)
 		for p := range n {
-			r := o.At(p)
+			r := o.RecordAt(p)
 			if r < 0 || r >= n || seen[r] {
 				t.Fatalf("n=%d: position %d gives %d (again: %v)", n, p, r, r >= 0 && r < n)
 			}
@@ -28,7 +28,7 @@ func TestOrderDependsOnSeedAndEpoch(t *testing.T) {
 	const n = 1000
 	same := func(a, b Order) (equal int) {
 		for p := range int64(n) {
-			if a.At(p) == b.At(p) {
+			if a.RecordAt(p) == b.RecordAt(p) {
 				equal++
 			}
 		}
@@ -52,7 +52,7 @@ func TestOrderSpreadsNeighbours(t *testing.T) {
 	o := NewOrder(3, 0, n, 0)
 	sum := 0.0
 	for p := range int64(n - 1) {
-		d := o.At(p) - o.At(p+1)
+		d := o.RecordAt(p) - o.RecordAt(p+1)
 		sum += float64(max(d, -d))
 	}
 	if mean := sum / (n - 1); mean < 0.31*n || mean > 0.36*n {
@@ -111,7 +111,7 @@ func TestBook(t *testing.T) {
 	if err := b.Commit(c(0, 0, 5), c(0, 5, 10), c(1, 2, 4)); err != nil {
 		t.Fatal(err)
 	}
-	if !b.Whole(0) || b.Whole(1) || b.Whole(2) || b.Records() != 12 {
+	if !b.IsComplete(0) || b.IsComplete(1) || b.IsComplete(2) || b.Records() != 12 {
 		t.Errorf("book %+v", b)
 	}
 	for _, again := range []spec.Contribution{c(0, 9, 10), c(1, 3, 5), c(1, 0, 11), c(-1, 0, 1), c(2, 3, 3)} {
@@ -124,7 +124,7 @@ func TestBook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Records() != 12 || back.Epochs() != 1 || back.Begun() != 2 {
+	if back.Records() != 12 || back.Epochs() != 1 || back.FirstUncommitted() != 2 {
 		t.Errorf("read back %+v", back)
 	}
 	if diff := cmp.Diff(Ranges{{0, 2}, {4, 10}}, back.Gaps(1)); diff != "" {
@@ -139,7 +139,7 @@ func TestBookOfEarlierVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Epochs() != 2 || b.Records() != 24 || !b.Whole(1) || b.Whole(2) {
+	if b.Epochs() != 2 || b.Records() != 24 || !b.IsComplete(1) || b.IsComplete(2) {
 		t.Errorf("book %+v", b)
 	}
 	for _, bad := range []int{-1, math.MaxInt} {
@@ -159,7 +159,7 @@ func TestBookWithSeveralOpenEpochs(t *testing.T) {
 	if err := b.Commit(c(0, 0, 2), c(2, 0, 4), c(1, 0, 4)); err != nil {
 		t.Fatal(err)
 	}
-	if b.Epochs() != 0 || b.Begun() != 3 || !b.Whole(1) || !b.Whole(2) || b.Whole(0) {
+	if b.Epochs() != 0 || b.FirstUncommitted() != 3 || !b.IsComplete(1) || !b.IsComplete(2) || b.IsComplete(0) {
 		t.Errorf("book %+v", b)
 	}
 	if err := b.Commit(c(0, 2, 4)); err != nil || b.Epochs() != 3 || b.Records() != 12 {

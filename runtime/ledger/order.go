@@ -48,8 +48,8 @@ func NewOrder(seed uint64, epoch int, n, block int64) Order {
 	return o
 }
 
-// At is the record at a position.
-func (o Order) At(position int64) int64 {
+// RecordAt is the record at a position.
+func (o Order) RecordAt(position int64) int64 {
 	if o.block == 0 {
 		return int64(o.permute(uint64(position), o.n, 0))
 	}

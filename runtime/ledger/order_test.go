@@ -18,7 +18,7 @@ func TestOrderByBlocksIsAPermutation(t *testing.T) {
 			o := NewOrder(7, epoch, c.n, c.block)
 			seen := make([]bool, c.n)
 			for p := range c.n {
-				r := o.At(p)
+				r := o.RecordAt(p)
 				if r < 0 || r >= c.n || seen[r] {
 					t.Fatalf("%+v, epoch %d: position %d gives %d (again: %v)", c, epoch, p, r, r >= 0 && r < c.n)
 				}
@@ -44,7 +44,7 @@ func TestWindowsHaveFewBlocks(t *testing.T) {
 			}
 			var records []int64
 			for p := start; p < end; p++ {
-				records = append(records, o.At(p))
+				records = append(records, o.RecordAt(p))
 			}
 			slices.Sort(records)
 			var want Ranges
@@ -69,7 +69,7 @@ func TestWindowsHaveFewBlocks(t *testing.T) {
 func TestWindowsDiffer(t *testing.T) {
 	const n, block, size = 4096, 64, 64 * windowBlocks
 	o, same := NewOrder(9, 0, n, block), 0
-	place := func(position int64) int64 { return (o.At(position) + n - int64(o.offset)) % n % block }
+	place := func(position int64) int64 { return (o.RecordAt(position) + n - int64(o.offset)) % n % block }
 	for p := range int64(size) {
 		if place(p) == place(p+size) {
 			same++
@@ -107,7 +107,7 @@ func TestOrderByBlocksDependsOnAll(t *testing.T) {
 	} {
 		same := 0
 		for p := range int64(n) {
-			if first.At(p) == c.other.At(p) {
+			if first.RecordAt(p) == c.other.RecordAt(p) {
 				same++
 			}
 		}
@@ -131,7 +131,7 @@ func TestOrderWithoutBlocksStays(t *testing.T) {
 		var got []int64
 		o := NewOrder(c.seed, 1, c.n, 0)
 		for p := range int64(6) {
-			got = append(got, o.At(p))
+			got = append(got, o.RecordAt(p))
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("seed %d, %d records: %v, want %v", c.seed, c.n, got, c.want)
@@ -152,7 +152,7 @@ func TestWindowsAreShuffled(t *testing.T) {
 			_, end := o.Window(start)
 			inOrder := make([]int64, 0, end-start)
 			for p := start; p < end; p++ {
-				inOrder = append(inOrder, o.At(p))
+				inOrder = append(inOrder, o.RecordAt(p))
 			}
 			sorted := slices.Sorted(slices.Values(inOrder))
 			for i, r := range inOrder {

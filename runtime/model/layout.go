@@ -180,10 +180,10 @@ func TrainedLength(vars []Var) int {
 	return Length(vars)
 }
 
-// Cut returns the variables of the vector's span [from, to), those at its
+// Slice returns the variables of the vector's span [from, to), those at its
 // ends shortened, with offsets relative to from: what a server that owns the
 // span passes to Update. A shortened variable's Shape is its length.
-func Cut(vars []Var, from, to int) []Var {
+func Slice(vars []Var, from, to int) []Var {
 	var out []Var
 	for _, v := range vars {
 		a, b := max(v.Offset, from), min(v.Offset+v.Len, to)

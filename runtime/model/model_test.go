@@ -53,7 +53,7 @@ func TestLayout(t *testing.T) {
 	if diff := cmp.Diff(want, vars); diff != "" {
 		t.Error(diff)
 	}
-	cut := Cut(vars, 38, 50)
+	cut := Slice(vars, 38, 50)
 	want = []Var{
 		{Name: "conv/bias", Shape: []int{2}, Offset: 0, Len: 2},
 		{Name: "norm/gamma", Shape: []int{4}, Offset: 2, Len: 4, Init: ones},

@@ -98,7 +98,7 @@ func TestUpdateInParts(t *testing.T) {
 		norm := 0.0
 		for i := range cuts[1:] {
 			from, to := cuts[i], cuts[i+1]
-			norm += SquaredNorm(sums[from:to], 3, model.Cut(vars, from, to))
+			norm += SquaredNorm(sums[from:to], 3, model.Slice(vars, from, to))
 		}
 		scale := recipe.ClipScale(norm)
 		if scale >= 1 {
@@ -110,7 +110,7 @@ func TestUpdateInParts(t *testing.T) {
 			for _, v := range parts {
 				part = append(part, v[from:to])
 			}
-			UpdateScaled(part[0], part[1:], sums[from:to], 3, model.Cut(vars, from, to), recipe, scale)
+			UpdateScaled(part[0], part[1:], sums[from:to], 3, model.Slice(vars, from, to), recipe, scale)
 		}
 		before, _ := begin()
 		for k := range whole {

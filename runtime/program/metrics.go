@@ -20,8 +20,8 @@ import (
 // reportPrefix begins the lines of the standard output that are for stoke.
 const reportPrefix = "stoke: "
 
-// mostValues is the number of values that a line may have.
-const mostValues = 256
+// maxValues is the number of values that a line may have.
+const maxValues = 256
 
 // reported is one line of a rank.
 type reported struct {
@@ -73,8 +73,8 @@ func parseReport(line []byte) (reported, error) {
 		}
 	}
 	switch {
-	case len(r.values) > mostValues:
-		return reported{}, fmt.Errorf("the line has %d values, at most %d are allowed", len(r.values), mostValues)
+	case len(r.values) > maxValues:
+		return reported{}, fmt.Errorf("the line has %d values, at most %d are allowed", len(r.values), maxValues)
 	case len(r.values) == 0 && r.checkpoint == "" && r.step < 0:
 		return reported{}, errors.New("the line has no number")
 	}

@@ -199,7 +199,7 @@ func TestReports(t *testing.T) {
 		t.Error(got, err)
 	}
 	var many strings.Builder
-	for i := range mostValues + 1 {
+	for i := range maxValues + 1 {
 		fmt.Fprintf(&many, `,"v%d":1`, i)
 	}
 	for _, line := range []string{

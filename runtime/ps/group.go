@@ -341,6 +341,6 @@ func layOut(s *Server, g *wire.Group, vars []model.Var) {
 	}
 	s.pieces = nil
 	for at := 0; at < n; at += piece {
-		s.pieces = append(s.pieces, model.Cut(vars, at, min(at+piece, n)))
+		s.pieces = append(s.pieces, model.Slice(vars, at, min(at+piece, n)))
 	}
 }

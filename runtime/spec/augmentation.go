@@ -17,7 +17,7 @@ type Augmentation struct {
 const maxCrop = 1 << 12
 
 func (s *Spec) validateAugmentation(c *checks) {
-	c.between("augmentation.crop", s.Augmentation.Crop, 0, maxCrop)
+	c.checkRange("augmentation.crop", s.Augmentation.Crop, 0, maxCrop)
 }
 
 // Check returns an error where records of a type and shape are not pictures that

@@ -50,8 +50,8 @@ var Ends = []EndRow{
 	{EndUsage, "arguments, environment or specification are wrong", "nothing: it would end again"},
 }
 
-// Known reports whether the table has the status.
-func (e End) Known() bool {
+// IsKnown reports whether the table has the status.
+func (e End) IsKnown() bool {
 	return slices.ContainsFunc(Ends, func(row EndRow) bool { return row.End == e })
 }
 

@@ -42,7 +42,7 @@ func (s *Spec) validateInitFrom(c *checks) {
 	if s.Epochs == 0 && least == 1 {
 		c.add("epochs", "A run without epochs evaluates only", "Set init_from to the model that it evaluates, or epochs to 1 or more.")
 	} else {
-		c.between("epochs", s.Epochs, least, maxNumber)
+		c.checkRange("epochs", s.Epochs, least, maxNumber)
 	}
 	if f.Path != "" && !filepath.IsAbs(f.Path) {
 		c.add("init_from.path", "Path of the model is not absolute", "Give a safetensors file, or the folder of a run; it is %q.", f.Path)

@@ -160,7 +160,7 @@ func (s *Spec) validateProgram(c *checks) {
 	}
 	p.validateValues(c)
 	c.oneOf("program.framework", p.Framework, FrameworkTorch, FrameworkTensorFlow, FrameworkJAX, FrameworkNone)
-	c.between("program.processes", p.Processes, 0, maxProcesses)
+	c.checkRange("program.processes", p.Processes, 0, maxProcesses)
 	if p.Processes == 0 && s.Worker.GPUs == 0 {
 		c.add("program.processes", "A worker has no GPU", "Set worker.gpus for processes = \"gpu\", or give a number of processes.")
 	}
@@ -179,11 +179,11 @@ func (s *Spec) validateProgram(c *checks) {
 		c.add("parameter_server.replicas", "Programs of this framework have no servers",
 			"Leave parameter_server out, or set framework to %q or %q.", FrameworkTensorFlow, FrameworkNone)
 	}
-	c.between("parameter_server.replicas", s.ParameterServer.Replicas, 0, maxReplicas)
-	c.between("program.max_restarts", p.MaxRestarts, 0, maxNumber)
+	c.checkRange("parameter_server.replicas", s.ParameterServer.Replicas, 0, maxReplicas)
+	c.checkRange("program.max_restarts", p.MaxRestarts, 0, maxNumber)
 	c.duration("program.join_timeout", p.JoinTimeout, maxJoin)
 	c.duration("program.stop_grace", p.StopGrace, maxGrace)
-	c.between("worker.gpus", s.Worker.GPUs, 0, maxGPUs)
+	c.checkRange("worker.gpus", s.Worker.GPUs, 0, maxGPUs)
 	if s.Dataset.Path != "" && !filepath.IsAbs(s.Dataset.Path) {
 		c.add("dataset.path", "Dataset path is not absolute", "Give a folder, or leave dataset out; it is %q.", s.Dataset.Path)
 	}

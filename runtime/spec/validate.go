@@ -39,9 +39,9 @@ func (s *Spec) Validate() []Problem {
 		c.add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
 	}
 	s.validateGPUHealth(c)
-	c.between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
-	c.between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
-	c.between("worker.threads", s.Worker.Threads, 0, 4096)
+	c.checkRange("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
+	c.checkRange("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
+	c.checkRange("worker.threads", s.Worker.Threads, 0, 4096)
 	return c.problems
 }
 
@@ -70,18 +70,18 @@ func (s *Spec) validateModel(c *checks) {
 		c.add("deterministic", "Asynchronous updates depend on who is faster", "Make the run synchronous, or leave deterministic out.")
 	}
 	s.validateHyperparameters(c)
-	c.between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
-	c.between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
-	c.between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
-	c.between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
+	c.checkRange("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
+	c.checkRange("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
+	c.checkRange("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
+	c.checkRange("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
 	if n := s.Worker.GPUs; n > 1 {
 		c.add("worker.gpus", "A worker uses one GPU",
 			"Set gpus to 1 and replicas to %d times as many, instead of gpus = %[1]d: the engine uses one GPU of a worker.", n)
 	} else {
-		c.between("worker.gpus", n, 0, 1)
+		c.checkRange("worker.gpus", n, 0, 1)
 	}
 	if s.Strategy != StrategyAllReduce {
-		c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
+		c.checkRange("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
 		return
 	}
 	if s.ParameterServer.Replicas > 0 {
@@ -109,12 +109,12 @@ func (s *Spec) validateComputeType(c *checks) {
 
 // validateHyperparameters checks what a built-in model is trained with.
 func (s *Spec) validateHyperparameters(c *checks) {
-	c.between("batch_size", s.BatchSize, 1, maxBatch)
+	c.checkRange("batch_size", s.BatchSize, 1, maxBatch)
 	c.oneOf("batch_per", s.BatchPer, BatchPerUpdate, BatchPerWorker)
-	c.between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
+	c.checkRange("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
 	s.validateInitFrom(c)
-	c.between("max_steps", s.MaxSteps, 0, maxNumber)
-	c.between("shuffle_block", s.ShuffleBlock, 0, maxNumber)
+	c.checkRange("max_steps", s.MaxSteps, 0, maxNumber)
+	c.checkRange("shuffle_block", s.ShuffleBlock, 0, maxNumber)
 	c.number("learning_rate", s.LearningRate, 0, 1e6, true, false)
 	c.oneOf("learning_rate_scaling", s.LearningRateScaling, ScalingNone, ScalingLinear, ScalingSqrt)
 	if s.LearningRateScaling != ScalingNone && s.BatchPer != BatchPerWorker {
@@ -132,7 +132,7 @@ func (c *checks) add(field, summary, detail string, args ...any) {
 	c.problems = append(c.problems, Problem{field, summary, fmt.Sprintf(detail, args...)})
 }
 
-func (c *checks) between(field string, v, low, high int) {
+func (c *checks) checkRange(field string, v, low, high int) {
 	if v < low || v > high {
 		c.add(field, "Value out of range", "%s must be between %d and %d; it is %d.", field, low, high, v)
 	}

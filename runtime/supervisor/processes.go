@@ -50,8 +50,8 @@ type processes struct {
 	readers  sync.WaitGroup // of processes and control pipes
 }
 
-// ended is the event of a process that ended.
-type ended struct {
+// processEnd is the event of a process that ended.
+type processEnd struct {
 	role  *role
 	state string   // for people
 	end   spec.End // -1: it was killed
@@ -193,8 +193,8 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 				if e.Beat != nil && stop == nil { // once it lives, it hears signals
 					c.askToStop()
 				}
-			case ended:
-				if why := c.ended(e); why != "" {
+			case processEnd:
+				if why := c.noteEnd(e); why != "" {
 					return spent(c.last(began), why, tail(c.Folder, e.role)), false, nil
 				}
 			}
@@ -300,10 +300,10 @@ func (c *processes) start(r *role) error {
 		c.endProgram(r)
 		end := spec.End(cmd.ProcessState.ExitCode())
 		state := cmd.ProcessState.String()
-		if end.Known() {
+		if end.IsKnown() {
 			state += ": " + end.String()
 		}
-		c.events <- ended{r, state, end, crashed(cmd.ProcessState)}
+		c.events <- processEnd{r, state, end, crashed(cmd.ProcessState)}
 	})
 	return nil
 }
@@ -343,9 +343,9 @@ func (c *processes) scale(n int) {
 	}
 }
 
-// ended notes that a process ended and when it is to be started again; the
+// noteEnd notes that a process ended and when it is to be started again; the
 // text is why the run cannot go on.
-func (c *processes) ended(e ended) string {
+func (c *processes) noteEnd(e processEnd) string {
 	r, now := e.role, time.Now()
 	r.process, r.endedAt, r.reason, r.crashed = nil, now, e.state, ""
 	if c.isAgent(r) {
@@ -452,7 +452,7 @@ func (c *processes) stopAll(told bool, coordinator syscall.Signal) {
 			})
 			kill = time.After(terminate + c.grace())
 		case e := <-c.events:
-			if e, ok := e.(ended); ok {
+			if e, ok := e.(processEnd); ok {
 				e.role.process, e.role.endedAt, e.role.reason = nil, time.Now(), e.state
 				running--
 				if e.role == c.roles[0] && kill == nil { // it has told all workers that ever joined

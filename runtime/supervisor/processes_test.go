@@ -39,7 +39,7 @@ func (c *processes) find(name string, index int) *role {
 // end lets a role end after it has lived for so long.
 func (c *processes) end(r *role, lived time.Duration) string {
 	r.started = time.Now().Add(-lived)
-	return c.ended(ended{role: r, state: "signal: killed"})
+	return c.noteEnd(processEnd{role: r, state: "signal: killed"})
 }
 
 // age moves what has happened into the past.
@@ -205,7 +205,7 @@ func TestEndsDecide(t *testing.T) {
 	end := func(name string, index int, how spec.End) string {
 		r := c.find(name, index)
 		r.started = time.Now()
-		return c.ended(ended{role: r, state: "exit status", end: how})
+		return c.noteEnd(processEnd{role: r, state: "exit status", end: how})
 	}
 	if why := end(Worker, 1, spec.EndGivenUp); why != "" || !c.find(Worker, 1).givenUp {
 		t.Errorf("a worker that cannot work is not given up at once: %q", why)

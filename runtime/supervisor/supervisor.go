@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		os.Remove(o.Folder.Supervisor())
 		return spec.Status{}, err
 	}
-	outcome := begun(o, s, before)
+	outcome := initialStatus(o, s, before)
 	if err = run.WriteJSON(o.Folder.Endpoints(), ports.endpoints()); err == nil {
 		err = run.WriteJSON(o.Folder.StatusFile(), outcome)
 	}
@@ -121,8 +121,8 @@ func takeLock(ctx context.Context, lock *flock.Flock, f run.Folder) (bool, error
 	return locked, err
 }
 
-// begun is the status from "go" to the coordinator's first.
-func begun(o Options, s spec.Spec, before spec.Status) spec.Status {
+// initialStatus is the status from "go" to the coordinator's first.
+func initialStatus(o Options, s spec.Spec, before spec.Status) spec.Status {
 	st := before
 	st.Run, st.Hash, st.Epochs, st.Wanted = o.Folder.Name(), s.Hash(), s.Epochs, s.Worker.Replicas
 	st.Phase, st.Cause, st.Message, st.Log, st.Ended, st.Workers, st.Usage = spec.Running, "", "starting", "", time.Time{}, 0, nil

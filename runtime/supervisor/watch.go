@@ -141,7 +141,7 @@ func (c *processes) killAll() {
 		}
 	}
 	for running > 0 {
-		if e, ok := (<-c.events).(ended); ok {
+		if e, ok := (<-c.events).(processEnd); ok {
 			e.role.process = nil
 			running--
 		}

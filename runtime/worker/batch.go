@@ -155,7 +155,7 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	for i := range n {
 		p.records[i], p.weights[i] = start+int64(i), 1
 		if !b.Evaluate {
-			p.records[i] = order.At(start + int64(i))
+			p.records[i] = order.RecordAt(start + int64(i))
 		}
 	}
 	for i := n; i < padded; i++ {

@@ -62,7 +62,7 @@ func TestTargets(t *testing.T) {
 		order := ledger.NewOrder(0, 2, about.Records, 0)
 		var records []byte
 		for at := range int64(3) {
-			records = append(records, byte(order.At(1+at)))
+			records = append(records, byte(order.RecordAt(1+at)))
 		}
 		records = append(records, 0)
 		if len(p.batches) != 2 {

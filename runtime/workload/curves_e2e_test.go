@@ -108,7 +108,7 @@ func newCurve(t *testing.T, name string, from spec.Origin) *curve {
 	order := ledger.NewOrder(curveSeed, 0, info.Records, 0)
 	numbers := make([]int64, curveBatch*curveUpdates)
 	for i := range numbers {
-		numbers[i] = order.At(int64(i))
+		numbers[i] = order.RecordAt(int64(i))
 	}
 	c.records, c.labels = make([]byte, len(numbers)*info.FeatureBytes()), make([]byte, 4*len(numbers))
 	if err := source.Read(t.Context(), numbers, c.records, c.labels); err != nil {

@@ -23,7 +23,7 @@ func (k *Kind) Take(config cty.Value) (Values, error) {
 	for _, name := range sortedNames(given) {
 		a := k.argument(name)
 		if a == nil {
-			return nil, fmt.Errorf("the backend %q has no argument %q%s", k.Name, name, k.near(name))
+			return nil, fmt.Errorf("the backend %q has no argument %q%s", k.Name, name, k.suggestArgument(name))
 		}
 		v, err := convert.Convert(first(given[name], a), a.valueType())
 		if err != nil {

@@ -84,7 +84,7 @@ func (k *Kind) Set(text string) (name string, v cty.Value, err error) {
 	}
 	a := k.argument(name)
 	if a == nil {
-		return "", cty.NilVal, fmt.Errorf("the backend %q has no argument %q%s", k.Name, name, k.near(name))
+		return "", cty.NilVal, fmt.Errorf("the backend %q has no argument %q%s", k.Name, name, k.suggestArgument(name))
 	}
 	ty := a.valueType()
 	if ty.IsPrimitiveType() {
@@ -108,8 +108,8 @@ func (k *Kind) Set(text string) (name string, v cty.Value, err error) {
 	return name, v, nil
 }
 
-// near suggests the argument that was most likely meant.
-func (k *Kind) near(name string) string {
+// suggestArgument suggests the argument that was most likely meant.
+func (k *Kind) suggestArgument(name string) string {
 	var names []string
 	for _, a := range k.Arguments {
 		names = append(names, a.Name)

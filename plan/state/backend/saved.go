@@ -16,9 +16,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Saved is what init remembers of the backend, in the file that Terraform
+// Record is what init remembers of the backend, in the file that Terraform
 // keeps it in: <data folder>/terraform.tfstate.
-type Saved struct {
+type Record struct {
 	Kind   string
 	Values Values // without secrets that are known elsewhere
 	Hash   uint64 // of what the backend block said
@@ -42,7 +42,7 @@ type savedBackend struct {
 
 // Load reads what init remembered below a data folder; nil where there is
 // nothing. kinds finds the arguments' types; an unknown kind has no values.
-func Load(dataDir string, kinds func(string) *Kind) (*Saved, error) {
+func Load(dataDir string, kinds func(string) *Kind) (*Record, error) {
 	path := filepath.Join(dataDir, savedName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func Load(dataDir string, kinds func(string) *Kind) (*Saved, error) {
 	if f.Backend == nil || f.Backend.Type == "" {
 		return nil, nil
 	}
-	s := &Saved{Kind: f.Backend.Type, Hash: f.Backend.Hash, Values: Values{}}
+	s := &Record{Kind: f.Backend.Type, Hash: f.Backend.Hash, Values: Values{}}
 	k := kinds(s.Kind)
 	if k == nil {
 		return s, nil
@@ -118,7 +118,7 @@ func unmarshal(raw json.RawMessage, a *Argument) (cty.Value, error) {
 
 // Save remembers a backend below a data folder, or with nil forgets it. The
 // file can be read by its owner only.
-func Save(dataDir, terraformVersion string, k *Kind, s *Saved) error {
+func Save(dataDir, terraformVersion string, k *Kind, s *Record) error {
 	path := filepath.Join(dataDir, savedName)
 	if s == nil {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -191,8 +191,8 @@ func covers(a, b Values) bool {
 	return true
 }
 
-// Over returns the arguments of v with those of top in front of them.
-func (v Values) Over(top Values) Values {
+// Merge returns the arguments of v with those of top in front of them.
+func (v Values) Merge(top Values) Values {
 	all := Values{}
 	for name, value := range v {
 		all[name] = value
@@ -207,7 +207,7 @@ func (v Values) Over(top Values) Values {
 
 // Fits reports whether a backend block with these values is the saved backend:
 // by its hash, or by its values where Terraform wrote the hash.
-func (s *Saved) Fits(kind string, values Values) bool {
+func (s *Record) Fits(kind string, values Values) bool {
 	if s.Kind != kind {
 		return false
 	}

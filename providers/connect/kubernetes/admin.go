@@ -22,8 +22,8 @@ exit 3
 `
 
 const (
-	noAdmin   = 3       // exit status of readAdmin where there is no such file
-	mostAdmin = 1 << 20 // bytes of that file
+	noAdmin  = 3       // exit status of readAdmin where there is no such file
+	maxAdmin = 1 << 20 // bytes of that file
 )
 
 var errNoAdmin = errors.New("it has neither /etc/kubernetes/admin.conf nor super-admin.conf there, as kubeadm writes them: is it a control plane?")
@@ -38,7 +38,7 @@ type administrator struct {
 // administrator reads the administrator's credential on the control plane.
 func (t *Tunnel) administrator(ctx context.Context) (*administrator, error) {
 	script := func() ssh.Command {
-		return ssh.Command{Args: []string{"sh", "-s"}, Stdin: strings.NewReader(readAdmin), Root: true, Most: mostAdmin}
+		return ssh.Command{Args: []string{"sh", "-s"}, Stdin: strings.NewReader(readAdmin), Root: true, Most: maxAdmin}
 	}
 	out, err := t.pool.Run(ctx, t.target, script, true)
 	defer clear(out.Stdout)

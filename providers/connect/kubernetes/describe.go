@@ -59,7 +59,7 @@ func Describe(err error) (summary, detail string) {
 		return "This is another cluster", fmt.Sprintf("%s leads to the cluster %s, and the objects are in %s (the UID of the namespace kube-system). "+
 			"Nothing was read or changed. Give the connection to the right cluster.", other.Name, other.Have, other.Want)
 	case errors.As(err, &credential):
-		return "No credential for the cluster", fmt.Sprintf("%s: %s.", credential.From, plain(credential.Err))
+		return "No credential for the cluster", fmt.Sprintf("%s: %s.", credential.From, errorText(credential.Err))
 	case errors.Is(err, errAuthority):
 		return "Certificate authority cannot be read", fmt.Sprintf("%s. In a kubeconfig that is base64 of a PEM file, which begins with LS0tLS1CRUdJTi.", err)
 	case errors.Is(err, errUnreadable):
@@ -67,7 +67,7 @@ func Describe(err error) (summary, detail string) {
 	case errors.As(err, &dial):
 		return dial.describe()
 	}
-	return "The API server cannot be reached", fmt.Sprintf("%s.", plain(err))
+	return "The API server cannot be reached", fmt.Sprintf("%s.", errorText(err))
 }
 
 func (e *DialError) describe() (summary, detail string) {
@@ -96,13 +96,13 @@ func (e *DialError) describe() (summary, detail string) {
 	case apierrors.IsBadRequest(e.Err) && strings.HasPrefix(e.Endpoint, "http://"):
 		return "The API server speaks TLS", fmt.Sprintf("%s refuses plain HTTP. Give its endpoint as https://%s.", at, strings.TrimPrefix(e.Endpoint, "http://"))
 	case isCertificate(e.Err):
-		return "Certificate of the API server not valid", fmt.Sprintf("%s: %s.", at, plain(e.Err))
+		return "Certificate of the API server not valid", fmt.Sprintf("%s: %s.", at, errorText(e.Err))
 	}
-	return "The API server cannot be reached", fmt.Sprintf("%s: %s.", at, plain(e.Err))
+	return "The API server cannot be reached", fmt.Sprintf("%s: %s.", at, errorText(e.Err))
 }
 
 func (e *ControlPlaneError) describe() (summary, detail string) {
-	why := strings.TrimRight(plain(e.Err), ".")
+	why := strings.TrimRight(errorText(e.Err), ".")
 	if !strings.Contains(why, e.Machine) {
 		why = "The control plane " + e.Machine + ": " + why
 	}
@@ -135,8 +135,8 @@ func addresses(ips []net.IP) (text []string) {
 	return text
 }
 
-// plain is an error without the request that it is of.
-func plain(err error) string {
+// errorText is an error without the request that it is of.
+func errorText(err error) string {
 	var lookup *net.DNSError
 	var op *net.OpError
 	var path *os.PathError

@@ -86,7 +86,7 @@ func resolve(c connect.Connection, w way) (*endpoint, error) {
 		return nil, &NoCredentialError{"credential", errors.New("none is given")}
 	}
 	if err != nil {
-		return nil, &NoCredentialError{e.from(c), err}
+		return nil, &NoCredentialError{e.configure(c), err}
 	}
 	if c.Endpoint != "" {
 		e.config.Host = c.Endpoint
@@ -100,7 +100,7 @@ func resolve(c connect.Connection, w way) (*endpoint, error) {
 	return e, nil
 }
 
-func (e *endpoint) from(c connect.Connection) string {
+func (e *endpoint) configure(c connect.Connection) string {
 	if k := c.Credential.Kubeconfig; k != nil {
 		return k.Path
 	}

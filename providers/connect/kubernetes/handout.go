@@ -35,7 +35,7 @@ func (p *Pool) Credential(ctx context.Context, c connect.Connection) (*Credentia
 		return nil, err
 	}
 	if e.config.Impersonate.UserName != "" {
-		return nil, &NoCredentialError{e.from(c), errors.New("its user impersonates another one, which cannot be " +
+		return nil, &NoCredentialError{e.configure(c), errors.New("its user impersonates another one, which cannot be " +
 			"handed on; use that kubeconfig itself")}
 	}
 	if e.plugin != nil {
@@ -75,15 +75,15 @@ func (p *Pool) Credential(ctx context.Context, c connect.Connection) (*Credentia
 		}
 		return &Credential{Token: token.AccessToken, Expires: token.Expiry}, nil
 	}
-	out, err := e.written()
+	out, err := e.fileCredential()
 	if err != nil {
-		return nil, &NoCredentialError{e.from(c), err}
+		return nil, &NoCredentialError{e.configure(c), err}
 	}
 	return out, nil
 }
 
-// written is the credential in a file.
-func (e *endpoint) written() (*Credential, error) {
+// fileCredential is the credential in a file.
+func (e *endpoint) fileCredential() (*Credential, error) {
 	k := e.config
 	switch {
 	case k.Username != "" || k.AuthProvider != nil:
@@ -129,9 +129,9 @@ func certificateOf(pair *tls.Certificate) (*Credential, error) {
 	return out, nil
 }
 
-// Reached is what a kubeconfig says of the cluster that a connection leads to.
+// ClusterEntry is what a kubeconfig says of the cluster that a connection leads to.
 // Nothing of it is secret. Nobody is asked.
-func (p *Pool) Reached(c connect.Connection) (*clientcmdapi.Cluster, error) {
+func (p *Pool) ClusterEntry(c connect.Connection) (*clientcmdapi.Cluster, error) {
 	e, err := resolve(c, p.way())
 	if err != nil {
 		return nil, err
@@ -146,11 +146,11 @@ func (p *Pool) Reached(c connect.Connection) (*clientcmdapi.Cluster, error) {
 	}
 	to, err := url.Parse(e.config.Host)
 	if err != nil {
-		return nil, &NoCredentialError{e.from(c), err}
+		return nil, &NoCredentialError{e.configure(c), err}
 	}
 	through, err := e.config.Proxy(&http.Request{URL: to})
 	if err != nil {
-		return nil, &NoCredentialError{e.from(c), err}
+		return nil, &NoCredentialError{e.configure(c), err}
 	}
 	if through != nil {
 		out.ProxyURL = through.String()

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	pluginTime  = 3 * time.Minute // for a plugin to answer: it may wait for a login in a browser
-	pluginSlow  = 5 * time.Second // until the caller hears that it has not answered
-	mostCredent = 1 << 20         // bytes of its answer
-	mostSaid    = 400             // of what it writes on stderr, in messages
+	pluginTime = 3 * time.Minute // for a plugin to answer: it may wait for a login in a browser
+	pluginSlow = 5 * time.Second // until the caller hears that it has not answered
+	maxCredent = 1 << 20         // bytes of its answer
+	maxSaid    = 400             // of what it writes on stderr, in messages
 	// Versions of the protocol, https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
 	execV1, execV1beta1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 )
@@ -40,11 +40,11 @@ type plugin struct {
 	slow, limit time.Duration
 
 	mu   sync.Mutex
-	have *handed // nil: none yet, or the API server did not take it
+	have *pluginCredential // nil: none yet, or the API server did not take it
 }
 
-// handed is a credential from a plugin.
-type handed struct {
+// pluginCredential is a credential from a plugin.
+type pluginCredential struct {
 	token  string
 	cert   *tls.Certificate
 	pem    [2][]byte // the certificate and its key, as they were printed
@@ -67,7 +67,7 @@ func (e *SlowPluginError) Error() string {
 
 // get is a credential that is still good. It runs the plugin where there is
 // none.
-func (p *plugin) get(ctx context.Context) (*handed, error) {
+func (p *plugin) get(ctx context.Context) (*pluginCredential, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if h := p.have; h != nil && (h.expiry.IsZero() || time.Until(h.expiry) > 10*time.Second) {
@@ -83,7 +83,7 @@ func (p *plugin) get(ctx context.Context) (*handed, error) {
 
 // refuse drops a credential that the API server did not take. Requests that are
 // refused together drop the same one, so that the plugin is asked once for all.
-func (p *plugin) refuse(h *handed) {
+func (p *plugin) refuse(h *pluginCredential) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.have == h {
@@ -113,7 +113,7 @@ type answer struct {
 	} `json:"status"`
 }
 
-func (p *plugin) run(ctx context.Context) (*handed, error) {
+func (p *plugin) run(ctx context.Context) (*pluginCredential, error) {
 	version := p.config.APIVersion
 	if version == "" {
 		version = execV1
@@ -143,7 +143,7 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 	}
 	var out, said limited
-	out.most, said.most = mostCredent, mostSaid
+	out.most, said.most = maxCredent, maxSaid
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err = cmd.Run()
 	switch {
@@ -162,7 +162,7 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 }
 
 // read reads a plugin's answer. Its text is not shown: it may be a credential.
-func read(text []byte, version string) (*handed, error) {
+func read(text []byte, version string) (*pluginCredential, error) {
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil || a.Kind != "ExecCredential" {
 		return nil, errors.New("its output is not an ExecCredential in JSON")
@@ -173,7 +173,7 @@ func read(text []byte, version string) (*handed, error) {
 	if a.Status == nil || a.Status.Token == "" && a.Status.ClientCertificateData == "" {
 		return nil, errors.New("its answer has neither a token nor a client certificate")
 	}
-	h := &handed{token: a.Status.Token, expiry: a.Status.ExpirationTimestamp}
+	h := &pluginCredential{token: a.Status.Token, expiry: a.Status.ExpirationTimestamp}
 	if a.Status.ClientCertificateData != "" {
 		pair, err := tls.X509KeyPair([]byte(a.Status.ClientCertificateData), []byte(a.Status.ClientKeyData))
 		if err != nil {

@@ -46,7 +46,7 @@ func (r *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	for {
 		resp, err := r.next.RoundTrip(req)
 		if err == nil && !streams(req) {
-			resp, err = whole(resp)
+			resp, err = readWhole(resp)
 		}
 		problem := err
 		if err == nil && unready(resp) {
@@ -79,9 +79,9 @@ func (r *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// whole reads an answer to its end, so that an answer that breaks off is
+// readWhole reads an answer to its end, so that an answer that breaks off is
 // requested again, too. Lists come in pages.
-func whole(resp *http.Response) (*http.Response, error) {
+func readWhole(resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err != nil {

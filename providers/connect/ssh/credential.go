@@ -44,8 +44,8 @@ func (c Credential) redacted(s string) string {
 	return s
 }
 
-// mostKey bounds a key file: it may be any file by mistake.
-const mostKey = 1 << 20
+// maxKey bounds a key file: it may be any file by mistake.
+const maxKey = 1 << 20
 
 // signers returns the keys of the credential, without the keys of the agent.
 // passedOver has the reasons for IdentityFiles that were left out although a
@@ -208,9 +208,9 @@ func readSmall(name string, check func(name string, info fs.FileInfo) error) ([]
 			return nil, err
 		}
 	}
-	b, err := io.ReadAll(io.LimitReader(f, mostKey+1))
-	if err == nil && len(b) > mostKey {
-		err = fmt.Errorf("%s has more than %d bytes, so it is not a key", name, mostKey)
+	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))
+	if err == nil && len(b) > maxKey {
+		err = fmt.Errorf("%s has more than %d bytes, so it is not a key", name, maxKey)
 	}
 	return b, err
 }

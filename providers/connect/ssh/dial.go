@@ -163,8 +163,8 @@ func (c *Client) keepAlive(every time.Duration) {
 	}
 }
 
-// lost reports whether the connection is over.
-func (c *Client) lost() bool {
+// isClosed reports whether the connection is over.
+func (c *Client) isClosed() bool {
 	select {
 	case <-c.gone:
 		return true

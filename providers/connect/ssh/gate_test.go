@@ -9,7 +9,7 @@ import (
 // TestGate has a machine refuse the fourth of four: from then on there are
 // three at a time, and the fourth comes in once another has left.
 func TestGate(t *testing.T) {
-	g := gate{limit: mostSessions, changed: make(chan struct{})}
+	g := gate{limit: maxSessions, changed: make(chan struct{})}
 	for range 4 {
 		if err := g.enter(t.Context()); err != nil {
 			t.Fatal(err)

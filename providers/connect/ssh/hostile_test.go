@@ -96,7 +96,7 @@ func TestHostileServers(t *testing.T) {
 			}
 			defer c.Close()
 			out, err := c.Run(t.Context(), Command{Args: []string{"true"}})
-			if err == nil || len(err.Error()) > 5000 || strings.Contains(err.Error(), "\x1b") || len(out.Stdout)+len(out.Stderr) > 4*mostBefore {
+			if err == nil || len(err.Error()) > 5000 || strings.Contains(err.Error(), "\x1b") || len(out.Stdout)+len(out.Stderr) > 4*maxBefore {
 				t.Errorf("%d and %d bytes; %.500q", len(out.Stdout), len(out.Stderr), err)
 			}
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("enough"))

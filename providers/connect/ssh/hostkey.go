@@ -15,8 +15,8 @@ import (
 // signs host keys, as in known_hosts.
 const authority = "@cert-authority "
 
-// known checks the key that a machine shows.
-type known struct {
+// hostKeyCheck checks the key that a machine shows.
+type hostKeyCheck struct {
 	hop         Hop
 	keys        []ssh.PublicKey
 	authorities []ssh.PublicKey
@@ -24,8 +24,8 @@ type known struct {
 	failed      error // what check said last
 }
 
-func newKnown(hop Hop, accept func(string) error) (*known, error) {
-	k := &known{hop: hop, accept: accept}
+func newKnown(hop Hop, accept func(string) error) (*hostKeyCheck, error) {
+	k := &hostKeyCheck{hop: hop, accept: accept}
 	for line := range strings.Lines(hop.HostKey) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -46,7 +46,7 @@ func newKnown(hop Hop, accept func(string) error) (*known, error) {
 
 // algorithms returns the algorithms for which the known key can be checked:
 // otherwise a server with several keys chooses one. nil is any.
-func (k *known) algorithms() []string {
+func (k *hostKeyCheck) algorithms() []string {
 	var names []string
 	for _, key := range k.keys {
 		if key.Type() == ssh.KeyAlgoRSA { // one key, two ways to sign
@@ -64,12 +64,12 @@ func (k *known) algorithms() []string {
 	return slices.Compact(names)
 }
 
-func (k *known) check(address string, remote net.Addr, got ssh.PublicKey) error {
+func (k *hostKeyCheck) check(address string, remote net.Addr, got ssh.PublicKey) error {
 	k.failed = k.judge(address, remote, got)
 	return k.failed
 }
 
-func (k *known) judge(address string, remote net.Addr, got ssh.PublicKey) error {
+func (k *hostKeyCheck) judge(address string, remote net.Addr, got ssh.PublicKey) error {
 	if cert, ok := got.(*ssh.Certificate); ok {
 		checker := &ssh.CertChecker{IsHostAuthority: func(by ssh.PublicKey, _ string) bool {
 			return slices.ContainsFunc(k.authorities, func(a ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), by.Marshal()) })

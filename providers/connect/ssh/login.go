@@ -23,7 +23,7 @@ func login(ctx context.Context, via *Client, hop Hop, accept func(string) error,
 	}
 	methods, err := hop.Credential.methods(ctx, private)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", hop.name(), because(ctx, err))
+		return nil, fmt.Errorf("%s: %w", hop.name(), causeOf(ctx, err))
 	}
 	defer methods.close()
 	conn, err := dial(ctx, via, hop)
@@ -41,7 +41,7 @@ func login(ctx context.Context, via *Client, hop Hop, accept func(string) error,
 	c, channels, requests, err := ssh.NewClientConn(conn, hop.address(), config)
 	if err != nil {
 		conn.Close()
-		return nil, refused(ctx, hop, err, known.failed, methods, said)
+		return nil, loginError(ctx, hop, err, known.failed, methods, said)
 	}
 	if !stop() { // the limit struck just now
 		c.Close()
@@ -54,7 +54,7 @@ func dial(ctx context.Context, via *Client, hop Hop) (net.Conn, error) {
 	if via != nil {
 		conn, err := via.DialContext(ctx, "tcp", hop.address())
 		if err != nil {
-			return nil, because(ctx, err)
+			return nil, causeOf(ctx, err)
 		}
 		return conn, nil
 	}
@@ -72,8 +72,8 @@ func dial(ctx context.Context, via *Client, hop Hop) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s: %w", hop.address(), err)
 }
 
-// because prefers why the context ended to what that broke.
-func because(ctx context.Context, err error) error {
+// causeOf prefers why the context ended to what that broke.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -95,16 +95,16 @@ func (b *banner) take(message string) error {
 	return nil
 }
 
-func (b *banner) said() string {
+func (b *banner) message() string {
 	if text := strings.TrimSpace(printable(b.text)); text != "" {
 		return "; the machine says:\n" + indent(lastLines([]byte(text), 5))
 	}
 	return ""
 }
 
-// refused returns the cause of a failed handshake, and whether to try again. It
+// loginError returns the cause of a failed handshake, and whether to try again. It
 // recognises texts of the library and of OpenSSH.
-func refused(ctx context.Context, hop Hop, err, hostKey error, methods *methods, said banner) error {
+func loginError(ctx context.Context, hop Hop, err, hostKey error, methods *methods, said banner) error {
 	var negotiation *ssh.AlgorithmNegotiationError
 	text := err.Error()
 	switch {
@@ -115,15 +115,15 @@ func refused(ctx context.Context, hop Hop, err, hostKey error, methods *methods,
 	case methods.failed != nil:
 		return Permanent{fmt.Errorf("log in on %s as %s: %w", hop.name(), hop.Credential.User, methods.failed)}
 	case strings.Contains(text, "unable to authenticate"):
-		return methods.notTaken(fmt.Errorf("%s does not let %s in: tried %s%s", hop.name(), hop.Credential.User, methods.tried(), said.said()))
+		return methods.notTaken(fmt.Errorf("%s does not let %s in: tried %s%s", hop.name(), hop.Credential.User, methods.describeOffered(), said.message()))
 	case strings.Contains(text, "Too many authentication failures"), strings.Contains(text, "too many authentication"):
-		return methods.notTaken(fmt.Errorf("%s does not let %s in: too many keys were tried before the right one (%s): name the key with private_key_file instead of the agent", hop.name(), hop.Credential.User, methods.tried()))
+		return methods.notTaken(fmt.Errorf("%s does not let %s in: too many keys were tried before the right one (%s): name the key with private_key_file instead of the agent", hop.name(), hop.Credential.User, methods.describeOffered()))
 	case errors.As(err, &negotiation) && strings.Contains(negotiation.What, "host key"):
 		return Permanent{fmt.Errorf("%s has no host key of the kind in host_key; it offers %s", hop.name(), printable(strings.Join(negotiation.RequestedAlgorithms, ", ")))}
 	case errors.As(err, &negotiation):
 		return Permanent{fmt.Errorf("%s and stoke have no %s in common; it offers %s", hop.name(), negotiation.What, printable(strings.Join(negotiation.RequestedAlgorithms, ", ")))}
 	}
-	return fmt.Errorf("log in on %s: %s%s", hop.name(), printable(text), said.said())
+	return fmt.Errorf("log in on %s: %s%s", hop.name(), printable(text), said.message())
 }
 
 // printable keeps what a machine says from moving the cursor of whoever reads

@@ -87,7 +87,7 @@ func TestLogin(t *testing.T) {
 		}
 		return name
 	}
-	large := file("large", strings.Repeat("x", mostKey+1))
+	large := file("large", strings.Repeat("x", maxKey+1))
 	for _, c := range []struct {
 		name string
 		c    Credential

@@ -27,8 +27,8 @@ printf '\nend %s %d\n' "$m" "$s"
 printf '\nend %s\n' "$m" >&2
 done`
 
-// mostLookInput bounds what a command may read that runs in the shell for looks.
-const mostLookInput = 256 << 10
+// maxLookInput bounds what a command may read that runs in the shell for looks.
+const maxLookInput = 256 << 10
 
 // looks is the shell as root of a connection: sudo is called once for all looks
 // at the machine, as it may be slow. Looks come one after the other.
@@ -58,7 +58,7 @@ type answers struct {
 	grew chan struct{} // has a token when there is more
 }
 
-func (a *answers) hear(p []byte) {
+func (a *answers) receive(p []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.buf = append(a.buf, p...); len(a.buf) > 2*a.most { // its end says how the command ended
@@ -95,7 +95,7 @@ func (a *answers) tooMuch() bool {
 func newLookShell() *lookShell {
 	return &lookShell{
 		begun: make(chan struct{}), ended: make(chan struct{}),
-		out: answers{most: mostOutput, grew: make(chan struct{}, 1)}, said: answers{most: mostStderr, grew: make(chan struct{}, 1)},
+		out: answers{most: maxOutput, grew: make(chan struct{}, 1)}, said: answers{most: maxStderr, grew: make(chan struct{}, 1)},
 	}
 }
 
@@ -118,7 +118,7 @@ func (c *Client) openLooks() *lookShell {
 	})
 	c.running.Go(func() { // ends with the connection at the latest
 		defer stop(nil)
-		_, s.err = c.Run(ctx, Command{Args: []string{"sh", "-c", serve, "sh", begin}, Stdin: from, Root: true, onBegin: begun, hear: [2]func([]byte){s.out.hear, s.said.hear}})
+		_, s.err = c.Run(ctx, Command{Args: []string{"sh", "-c", serve, "sh", begin}, Stdin: from, Root: true, onBegin: begun, hear: [2]func([]byte){s.out.receive, s.said.receive}})
 		from.CloseWithError(io.ErrClosedPipe)
 		close(s.ended)
 	})
@@ -153,11 +153,11 @@ func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	var input []byte
 	if cmd.Stdin != nil {
 		var err error
-		if input, err = io.ReadAll(io.LimitReader(cmd.Stdin, mostLookInput+1)); err != nil {
+		if input, err = io.ReadAll(io.LimitReader(cmd.Stdin, maxLookInput+1)); err != nil {
 			return Output{}, fmt.Errorf("read standard input of the command: %w", err)
 		}
 	}
-	if !cmd.Root || !c.credential.Sudo || len(input) > mostLookInput {
+	if !cmd.Root || !c.credential.Sudo || len(input) > maxLookInput {
 		if input != nil {
 			cmd.Stdin = io.MultiReader(bytes.NewReader(input), cmd.Stdin)
 		}
@@ -173,7 +173,7 @@ func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	select {
 	case <-s.begun:
 	case <-s.ended:
-		return Output{}, s.over(c)
+		return Output{}, s.endError(c)
 	case <-ctx.Done():
 		c.looks.drop()
 		return Output{}, context.Cause(ctx)
@@ -182,14 +182,14 @@ func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 	line := mark + " " + cmp.Or(base64.StdEncoding.EncodeToString(input), "-") + " " + words(cmd.Args)
 	if _, err := io.WriteString(s.to, line); err != nil {
 		<-s.ended
-		return Output{}, s.over(c)
+		return Output{}, s.endError(c)
 	}
 	out, status, err := s.read(ctx, c, "\nend "+mark)
 	if err != nil {
 		c.looks.drop() // there is no reader for its present command
 		return Output{}, err
 	}
-	return c.looked(cmd, mark, out, status)
+	return c.lookResult(cmd, mark, out, status)
 }
 
 // read waits for the end of a command on both streams.
@@ -206,22 +206,22 @@ func (s *lookShell) read(ctx context.Context, c *Client, end string) (out Output
 		case outDone && saidDone:
 			return out, status, nil
 		case s.out.tooMuch():
-			return out, "", Permanent{fmt.Errorf("%s: more than %d bytes of output", c.Host, mostOutput)}
+			return out, "", Permanent{fmt.Errorf("%s: more than %d bytes of output", c.Host, maxOutput)}
 		}
 		select {
 		case <-s.out.grew:
 		case <-s.said.grew:
 		case <-s.ended:
-			return out, "", s.over(c)
+			return out, "", s.endError(c)
 		case <-ctx.Done():
 			return out, "", context.Cause(ctx)
 		}
 	}
 }
 
-// over returns the reason why the shell ended: sudo did not let it begin, or
+// endError returns the reason why the shell ended: sudo did not let it begin, or
 // the connection broke, maybe between two commands. A look may be begun again.
-func (s *lookShell) over(c *Client) error {
+func (s *lookShell) endError(c *Client) error {
 	var ended *CommandError
 	var lost *LostError
 	switch {
@@ -233,10 +233,10 @@ func (s *lookShell) over(c *Client) error {
 	return s.err
 }
 
-// looked is what Run says of a command that has ended so.
-func (c *Client) looked(cmd Command, mark string, out Output, status string) (Output, error) {
+// lookResult is what Run says of a command that has ended so.
+func (c *Client) lookResult(cmd Command, mark string, out Output, status string) (Output, error) {
 	r := &running{client: c, cmd: cmd, mark: mark}
-	r.out = stream{mark: []byte(mark + "\n"), most: mostOutput}
+	r.out = stream{mark: []byte(mark + "\n"), most: maxOutput}
 	r.err = stream{marked: true, buf: bytes.TrimPrefix(out.Stderr, []byte(mark+"\n"))}
 	r.out.Write(out.Stdout)
 	whole := r.out.complete([]byte(mark))

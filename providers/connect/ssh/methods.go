@@ -51,14 +51,14 @@ func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) 
 		signers, err = c.certified(signers)
 	}
 	if err == nil && len(signers) == 0 && c.Password == "" {
-		err = c.nothing()
+		err = c.checkNotEmpty()
 	}
 	if err != nil {
 		m.close()
 		return nil, Permanent{err}
 	}
 	for _, s := range signers {
-		m.keys = append(m.keys, called(s.PublicKey(), c.User, time.Now()))
+		m.keys = append(m.keys, keyName(s.PublicKey(), c.User, time.Now()))
 	}
 	if len(signers) > 0 {
 		m.auth = append(m.auth, ssh.PublicKeys(signers...))
@@ -69,9 +69,9 @@ func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) 
 	return m, nil
 }
 
-// called is what to call a key that is offered to machines. Of a certificate that
+// keyName is what to call a key that is offered to machines. Of a certificate that
 // they will not take it says why: they do not.
-func called(key ssh.PublicKey, user string, now time.Time) string {
+func keyName(key ssh.PublicKey, user string, now time.Time) string {
 	name := strings.TrimSuffix(key.Type(), "-cert-v01@openssh.com") + " " + ssh.FingerprintSHA256(key)
 	c, ok := key.(*ssh.Certificate)
 	if !ok {
@@ -93,7 +93,7 @@ func called(key ssh.PublicKey, user string, now time.Time) string {
 	return name + " (a certificate)"
 }
 
-func (c Credential) nothing() error {
+func (c Credential) checkNotEmpty() error {
 	if len(c.IdentityFiles) == 0 {
 		return errors.New("the credential has no private key, no password and no agent")
 	}
@@ -123,7 +123,7 @@ func (m *methods) fromAgent(ctx context.Context, socket string) ([]ssh.Signer, e
 	}
 	for i, s := range signers {
 		if as, ok := s.(ssh.AlgorithmSigner); ok {
-			signers[i] = &watched{as, m}
+			signers[i] = &signerWatch{as, m}
 		}
 	}
 	return signers, nil
@@ -144,8 +144,8 @@ func (m *methods) notTaken(err error) error {
 	return Permanent{err}
 }
 
-// tried describes the offered credentials, for the error of a refused login.
-func (m *methods) tried() string {
+// describeOffered describes the offered credentials, for the error of a refused login.
+func (m *methods) describeOffered() string {
 	what := append([]string(nil), m.keys...)
 	const most = 5
 	if len(what) > most {
@@ -201,14 +201,14 @@ func (m *methods) answer(_, _ string, questions []string, echos []bool) ([]strin
 	return answers, nil
 }
 
-// watched remembers why the agent did not sign: the library only tries the next
+// signerWatch remembers why the agent did not sign: the library only tries the next
 // method.
-type watched struct {
+type signerWatch struct {
 	ssh.AlgorithmSigner
 	of *methods
 }
 
-func (w *watched) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+func (w *signerWatch) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
 	s, err := w.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
 	if err != nil {
 		w.of.failed = fmt.Errorf("the SSH agent does not sign with %s: %w", ssh.FingerprintSHA256(w.PublicKey()), err)

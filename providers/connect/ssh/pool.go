@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// mostSessions is how many sessions share a connection: the default of sshd's
+// maxSessions is how many sessions share a connection: the default of sshd's
 // MaxSessions is 10. Where it is less, the pool finds out.
-const mostSessions = 8
+const maxSessions = 8
 
-// mostLost is how often a connection may break under one command before its
+// maxLost is how often a connection may break under one command before its
 // error is returned: it may be the command that breaks it.
-const mostLost = 5
+const maxLost = 5
 
 // Pool keeps one connection for each machine, dialled when it is first needed
 // and again when it was lost. Machines behind the same bastion share the
@@ -55,7 +55,7 @@ type machineEntry struct {
 // otherwise the *LostError is returned.
 func (p *Pool) Run(ctx context.Context, target Target, cmd func() Command, idempotent bool) (Output, error) {
 	var out Output
-	err := p.with(ctx, target, idempotent, func(e *machineEntry, c *Client) (err error) {
+	err := p.withConnection(ctx, target, idempotent, func(e *machineEntry, c *Client) (err error) {
 		command := cmd()
 		if command.Root {
 			begun := make(chan struct{})
@@ -77,7 +77,7 @@ func (p *Pool) Run(ctx context.Context, target Target, cmd func() Command, idemp
 
 // Put writes a file, which may be done again.
 func (p *Pool) Put(ctx context.Context, target Target, f File) error {
-	return p.with(ctx, target, true, func(e *machineEntry, c *Client) error {
+	return p.withConnection(ctx, target, true, func(e *machineEntry, c *Client) error {
 		if f.Root {
 			if err := e.sudo.try(ctx, c); err != nil {
 				return err
@@ -87,8 +87,8 @@ func (p *Pool) Put(ctx context.Context, target Target, f File) error {
 	})
 }
 
-// with does something with a connection, and again where that helps.
-func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func(*machineEntry, *Client) error) error {
+// withConnection does something with a connection, and again where that helps.
+func (p *Pool) withConnection(ctx context.Context, target Target, idempotent bool, do func(*machineEntry, *Client) error) error {
 	entry, err := p.entry(target)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 		c, err := p.client(ctx, entry)
 		if err == nil {
 			entry.gone.Store(false)
-			tries.reached()
+			tries.resetPatience()
 			err = do(entry, c)
 			var lost *LostError
 			var busy *busyError
@@ -124,7 +124,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 				tries.lost++
 				continue
 			}
-			if tries.lost++; tries.lost >= mostLost {
+			if tries.lost++; tries.lost >= maxLost {
 				return err
 			}
 		}
@@ -145,9 +145,9 @@ type tries struct {
 	lost, busy             int
 }
 
-// mostBusy is how often a machine may refuse a session: it takes a moment to
+// maxBusy is how often a machine may refuse a session: it takes a moment to
 // see that another has ended.
-const mostBusy = 20
+const maxBusy = 20
 
 // newTries gives a machine the pool's patience, or one try if another caller has
 // spent that and the machine did not answer.
@@ -156,15 +156,15 @@ func (p *Pool) newTries(e *machineEntry) *tries {
 	if t.first <= 0 {
 		t.first = 500 * time.Millisecond
 	}
-	t.reached()
+	t.resetPatience()
 	if e.gone.Load() {
 		t.until = time.Now()
 	}
 	return t
 }
 
-// reached starts the patience again: the machine is there.
-func (t *tries) reached() { t.until, t.pause = time.Now().Add(t.patience), t.first }
+// resetPatience starts the patience again: the machine is there.
+func (t *tries) resetPatience() { t.until, t.pause = time.Now().Add(t.patience), t.first }
 
 // wait waits before the next try, and returns the error after the last.
 func (t *tries) wait(ctx context.Context, failed error) error {
@@ -191,7 +191,7 @@ func (t *tries) wait(ctx context.Context, failed error) error {
 // waitForSession waits until there is place for a session, and returns what
 // failed when that does not help.
 func (t *tries) waitForSession(ctx context.Context, g *gate, failed error) error {
-	if t.busy++; t.busy >= mostBusy {
+	if t.busy++; t.busy >= maxBusy {
 		return failed
 	}
 	if err := g.tighten(ctx); err != nil {
@@ -226,7 +226,7 @@ func (p *Pool) entry(target Target) (*machineEntry, error) {
 	}
 	e := p.machines[key]
 	if e == nil {
-		e = &machineEntry{target: target, dialling: make(chan struct{}, 1), sudo: sudoPassword{turn: make(chan struct{}, 1)}, sessions: gate{limit: mostSessions, changed: make(chan struct{})}}
+		e = &machineEntry{target: target, dialling: make(chan struct{}, 1), sudo: sudoPassword{turn: make(chan struct{}, 1)}, sessions: gate{limit: maxSessions, changed: make(chan struct{})}}
 		e.closing, e.close = context.WithCancelCause(context.Background())
 		if p.machines == nil {
 			p.machines = map[string]*machineEntry{}
@@ -250,7 +250,7 @@ func (p *Pool) client(ctx context.Context, e *machineEntry) (*Client, error) {
 	if err := context.Cause(e.closing); err != nil {
 		return nil, err
 	}
-	if e.client != nil && !e.client.lost() {
+	if e.client != nil && !e.client.isClosed() {
 		return e.client, nil
 	}
 	e.client.Close()

@@ -10,7 +10,7 @@ import (
 // there. It ends with the pool's connection to the target.
 func (p *Pool) DialContext(ctx context.Context, target Target, network, address string) (net.Conn, error) {
 	var conn net.Conn
-	err := p.with(ctx, target, true, func(_ *machineEntry, c *Client) (err error) {
+	err := p.withConnection(ctx, target, true, func(_ *machineEntry, c *Client) (err error) {
 		conn, err = c.DialContext(ctx, network, address)
 		return err
 	})

@@ -118,7 +118,7 @@ func TestPoolBreaksEachTime(t *testing.T) {
 	p := &Pool{Patience: time.Hour, Pause: time.Millisecond}
 	defer p.Close()
 	var lost *LostError
-	if _, err := p.Run(t.Context(), Target{Hop: hop(s, byPassword)}, command("true"), true); !errors.As(err, &lost) || ran.Load() != mostLost {
+	if _, err := p.Run(t.Context(), Target{Hop: hop(s, byPassword)}, command("true"), true); !errors.As(err, &lost) || ran.Load() != maxLost {
 		t.Errorf("%v after %d runs", err, ran.Load())
 	}
 }

@@ -39,9 +39,9 @@ type Command struct {
 type Output struct{ Stdout, Stderr []byte }
 
 const (
-	mostOutput = 16 << 20
-	mostStderr = 1 << 20 // the end is kept
-	tailLines  = 20
+	maxOutput = 16 << 20
+	maxStderr = 1 << 20 // the end is kept
+	tailLines = 20
 )
 
 var (
@@ -141,7 +141,7 @@ func newRunning(c *Client, cmd Command, cancel context.CancelCauseFunc, late *ti
 	prompt := rand.Text() + "\n"
 	most := cmd.Most
 	if most <= 0 {
-		most = mostOutput
+		most = maxOutput
 	}
 	start := []byte(r.mark + "\n")
 	r.out = stream{mark: start, most: most + len(r.mark), onOver: func() { cancel(errTooMuch) }, onMark: func() {
@@ -151,14 +151,14 @@ func newRunning(c *Client, cmd Command, cancel context.CancelCauseFunc, late *ti
 			cmd.onBegin()
 		}
 	}}
-	r.err = stream{mark: start, prompt: []byte(prompt), most: mostStderr, keepEnd: true, onPrompt: func() {
+	r.err = stream{mark: start, prompt: []byte(prompt), most: maxStderr, keepEnd: true, onPrompt: func() {
 		select {
 		case r.asked <- struct{}{}:
 		default: // it asks without end
 		}
 	}}
 	r.out.hear, r.err.hear = cmd.hear[0], cmd.hear[1]
-	line := QuoteAll("exec", "sh", "-c", begin, "sh", r.mark, printable(cut(label(cmd.Args))))
+	line := QuoteAll("exec", "sh", "-c", begin, "sh", r.mark, printable(truncateLabel(label(cmd.Args))))
 	switch {
 	case !r.sudo():
 	case c.credential.SudoPassword != "":
@@ -283,10 +283,10 @@ func (r *running) failed(ctx context.Context, feedErr error, whole bool) error {
 	host := r.client.Host
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTooMuch):
-		return Permanent{fmt.Errorf("%s: %s: more than %d bytes of output", host, r.shown(), r.out.most-len(r.mark))}
+		return Permanent{fmt.Errorf("%s: %s: more than %d bytes of output", host, r.describeCommand(), r.out.most-len(r.mark))}
 	case errors.Is(feedErr, errWrongPassword):
 		return Permanent{wrongPassword{fmt.Errorf("%s: %w", host, errWrongPassword)}}
-	case errors.Is(cause, errNotBegun) && r.client.lost():
+	case errors.Is(cause, errNotBegun) && r.client.isClosed():
 		return &LostError{Host: host, Begun: true, Err: errNotBegun}
 	case errors.Is(cause, errNotBegun):
 		return r.notBegun(fmt.Sprintf("has run nothing within %s", r.client.limits.Begin))
@@ -294,7 +294,7 @@ func (r *running) failed(ctx context.Context, feedErr error, whole bool) error {
 		return cause
 	case !r.exit.known:
 		return &LostError{Host: host, Begun: true, Err: errors.New("it ended without an exit status")}
-	case !r.out.begun():
+	case !r.out.hasBegun():
 		return Permanent{r.notBegun(fmt.Sprintf("ended with status %d before the command began", r.exit.status))}
 	case feedErr != nil: // whatever the command made of half its input
 		return feedErr
@@ -312,7 +312,7 @@ func (r *running) commandFailed() error {
 		said = r.out.bytes()
 	}
 	return &CommandError{
-		Host: r.client.Host, Command: r.shown(), Status: r.exit.status, Signal: r.exit.signal,
+		Host: r.client.Host, Command: r.describeCommand(), Status: r.exit.status, Signal: r.exit.signal,
 		Output: r.client.credential.redacted(lastLines(said, tailLines)),
 	}
 }
@@ -350,8 +350,8 @@ func sudoAdvice(said, user string) string {
 	return ""
 }
 
-// shown is the command as a person would type it, or what a script is for.
-func (r *running) shown() string {
+// describeCommand is the command as a person would type it, or what a script is for.
+func (r *running) describeCommand() string {
 	line := label(r.cmd.Args)
 	if r.sudo() {
 		line = "sudo " + line

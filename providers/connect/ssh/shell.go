@@ -16,14 +16,14 @@ const begin = `m=$1; printf '%s\n' "$m"; printf '%s\n' "$m" >&2; IFS= read -r l 
 
 // words returns a command as a line of standard input: quoted for the shell, with
 // special bytes as escapes of printf's %b.
-func words(args []string) string { return plain(QuoteAll(args...)) + "\n" }
+func words(args []string) string { return escapeForPrintf(QuoteAll(args...)) + "\n" }
 
-// mostLabel is how many bytes of a command people read.
-const mostLabel = 200
+// maxLabel is how many bytes of a command people read.
+const maxLabel = 200
 
-func cut(label string) string {
-	if len(label) > mostLabel {
-		return label[:mostLabel] + " …"
+func truncateLabel(label string) string {
+	if len(label) > maxLabel {
+		return label[:maxLabel] + " …"
 	}
 	return label
 }
@@ -34,7 +34,7 @@ func label(args []string) string {
 	if len(args) > 2 && args[0] == "sh" && args[1] == "-c" {
 		first, _, more := strings.Cut(args[2], "\n")
 		if what, ok := strings.CutPrefix(first, "# "); ok && more {
-			return cut(strings.TrimSpace("script " + strconv.Quote(what) + " " + QuoteAll(args[min(4, len(args)):]...)))
+			return truncateLabel(strings.TrimSpace("script " + strconv.Quote(what) + " " + QuoteAll(args[min(4, len(args)):]...)))
 		}
 	}
 	return QuoteAll(args...)
@@ -49,11 +49,11 @@ const decode = `/bin/sh -c 'PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/
 // it on unchanged. Between single quotes fish, csh and the like differ from
 // POSIX in backslashes, exclamation marks and line ends; so there are none.
 func forAnyShell(command string) string {
-	return decode + "'" + plain(command) + "'"
+	return decode + "'" + escapeForPrintf(command) + "'"
 }
 
-// plain encodes special bytes for printf's %b.
-func plain(command string) string {
+// escapeForPrintf encodes special bytes for printf's %b.
+func escapeForPrintf(command string) string {
 	var b strings.Builder
 	for i := range len(command) {
 		switch c := command[i]; {

@@ -22,8 +22,8 @@ type stream struct {
 	buf    []byte
 }
 
-// mostBefore is the limit of the output before the mark.
-const mostBefore = 64 << 10
+// maxBefore is the limit of the output before the mark.
+const maxBefore = 64 << 10
 
 // Write takes down what arrives. It never fails: a command that is not
 // listened to would stand still.
@@ -56,8 +56,8 @@ func (s *stream) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	}
-	if len(s.before) > 2*mostBefore {
-		s.before = append([]byte(nil), s.before[len(s.before)-mostBefore:]...)
+	if len(s.before) > 2*maxBefore {
+		s.before = append([]byte(nil), s.before[len(s.before)-maxBefore:]...)
 	}
 	s.looked = max(0, len(s.before)-max(len(s.mark), len(s.prompt))+1)
 	return len(p), nil
@@ -84,8 +84,8 @@ func (s *stream) keep(p []byte) {
 	}
 }
 
-// begun reports whether the mark has come.
-func (s *stream) begun() bool {
+// hasBegun reports whether the mark has come.
+func (s *stream) hasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.marked

@@ -76,8 +76,8 @@ type Pace struct {
 // pace is Google's own advice for polling: often at first, then seldom.
 var pace = Pace{First: 200 * time.Millisecond, Most: 10 * time.Second}
 
-// plain tells whether an endpoint is without TLS, which only this machine may be.
-func plain(endpoint string) (bool, error) {
+// isPlainHTTP tells whether an endpoint is without TLS, which only this machine may be.
+func isPlainHTTP(endpoint string) (bool, error) {
 	if endpoint == "" {
 		return false, nil
 	}
@@ -106,13 +106,13 @@ func Open(ctx context.Context, s Settings) (*Cloud, error) {
 	}}
 	bare := true
 	for _, endpoint := range []string{s.Container, s.Compute, s.File} {
-		p, err := plain(endpoint)
+		p, err := isPlainHTTP(endpoint)
 		if err != nil {
 			return nil, err
 		}
 		bare = bare && p
 	}
-	own, err := plain(s.Usage)
+	own, err := isPlainHTTP(s.Usage)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (c *Cloud) options(service, endpoint string, tokens oauth2.TokenSource) ([]
 		o = append(o, option.WithEndpoint(endpoint))
 	}
 	carrier := c.limits[service].transport(c.Agent)
-	if p, _ := plain(endpoint); p {
+	if p, _ := isPlainHTTP(endpoint); p {
 		return append(o, option.WithHTTPClient(&http.Client{Transport: carrier})), nil
 	}
 	carrier, err := transport.NewTransport(context.Background(), carrier, c.credentialOptions(tokens)...)
@@ -196,7 +196,7 @@ func (s Settings) credentialOptions(tokens oauth2.TokenSource) []option.ClientOp
 func (c *Cloud) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerClient, error) {
 	o := []option.ClientOption{option.WithUserAgent(c.Agent),
 		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(c.limits[ContainerService].unary))}
-	p, _ := plain(c.Container)
+	p, _ := isPlainHTTP(c.Container)
 	if c.Container != "" {
 		u, err := url.Parse(c.Container)
 		if err != nil {
@@ -212,8 +212,8 @@ func (c *Cloud) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerCl
 	return container.NewClusterManagerClient(context.Background(), o...)
 }
 
-// In is the same services for another project; "" is its own.
-func (c *Cloud) In(project string) *Cloud {
+// ForProject is the same services for another project; "" is its own.
+func (c *Cloud) ForProject(project string) *Cloud {
 	if project == "" || project == c.Project {
 		return c
 	}

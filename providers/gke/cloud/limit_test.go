@@ -10,8 +10,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// mostWait is how long the first Ctrl-C may leave any wait.
-const mostWait = 5 * time.Second
+// maxWait is how long the first Ctrl-C may leave any wait.
+const maxWait = 5 * time.Second
 
 // TestInterrupt: the first Ctrl-C ends a wait within five seconds by the clock of the test, which no machine slows down: a single call, calls
 // that follow each other on several services, a look of a wait, a pause, and the wait for credentials.
@@ -45,7 +45,7 @@ func TestInterrupt(t *testing.T) {
 				func(ctx context.Context) (bool, error) { return false, hang(ctx, all[1], false) })
 		},
 		"look of a wait": func(ctx context.Context, c *Cloud, _ []*limits) {
-			err := c.Until(ctx, "it", func(ctx context.Context) (bool, error) {
+			err := c.WaitUntil(ctx, "it", func(ctx context.Context) (bool, error) {
 				<-ctx.Done()
 				return false, ctx.Err()
 			})
@@ -54,7 +54,7 @@ func TestInterrupt(t *testing.T) {
 			}
 		},
 		"pause of a wait": func(ctx context.Context, c *Cloud, _ []*limits) {
-			_ = c.Until(ctx, "it", func(context.Context) (bool, error) { return false, nil })
+			_ = c.WaitUntil(ctx, "it", func(context.Context) (bool, error) { return false, nil })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestInterrupt(t *testing.T) {
 					close(stop)
 				})
 				wait(providers.WithCall(t.Context(), &providers.Call{Stopping: stop}), c, all)
-				if took := time.Since(stopped); stopped.IsZero() || took > mostWait {
+				if took := time.Since(stopped); stopped.IsZero() || took > maxWait {
 					t.Errorf("the first Ctrl-C takes %v", took)
 				}
 			})

@@ -44,14 +44,14 @@ type asking struct {
 
 type askingKey struct{}
 
-// Under gives the calls of a create, an update or a deletion the mark of that
+// WithMark gives the calls of a create, an update or a deletion the mark of that
 // operation.
-func Under(ctx context.Context, mark string) context.Context {
+func WithMark(ctx context.Context, mark string) context.Context {
 	return context.WithValue(ctx, askingKey{}, asking{mark: mark})
 }
 
-// tried is the context of a call that is made again after so many refusals.
-func tried(ctx context.Context, refusals int) context.Context {
+// withRefusals is the context of a call that is made again after so many refusals.
+func withRefusals(ctx context.Context, refusals int) context.Context {
 	a, _ := ctx.Value(askingKey{}).(asking)
 	a.attempt = refusals
 	return context.WithValue(ctx, askingKey{}, a)
@@ -103,9 +103,9 @@ func (s Settings) Effective(labels, declared map[string]string) map[string]strin
 	return out
 }
 
-// Declared returns the labels without the provider's default labels, except
+// DeclaredLabels returns the labels without the provider's default labels, except
 // defaults that the object declares itself. It is never nil.
-func (s Settings) Declared(labels, declared map[string]string) map[string]string {
+func (s Settings) DeclaredLabels(labels, declared map[string]string) map[string]string {
 	out := s.Effective(labels, declared)
 	maps.DeleteFunc(out, func(k, _ string) bool {
 		_, own := declared[k]

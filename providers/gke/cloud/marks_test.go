@@ -27,12 +27,12 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q without a mark is %q with %q", text, declared, mark)
 		}
 	}
-	m := Under(t.Context(), "m")
+	m := WithMark(t.Context(), "m")
 	id := Request(m, "insert")
 	if parsed, err := uuid.Parse(id); err != nil || parsed.Version() != 5 {
 		t.Errorf("the id of a request is %q", id)
 	}
-	if id != Request(m, "insert") || id == Request(m, "delete") || id == Request(Under(t.Context(), "n"), "insert") || id == Request(tried(m, 1), "insert") {
+	if id != Request(m, "insert") || id == Request(m, "delete") || id == Request(WithMark(t.Context(), "n"), "insert") || id == Request(withRefusals(m, 1), "insert") {
 		t.Error("request ids are not of operation, call and attempt alone")
 	}
 	if one, two := Request(t.Context(), "insert"), Request(t.Context(), "insert"); one == two {
@@ -41,7 +41,7 @@ func TestMarks(t *testing.T) {
 	s := Settings{Labels: map[string]string{"env": "ci"}}
 	there := s.Marked(map[string]string{"team": "a"}, "m")
 	there["goog-gke-x"] = "y"
-	if got := s.Declared(there, map[string]string{"team": "a"}); !maps.Equal(got, map[string]string{"team": "a"}) {
+	if got := s.DeclaredLabels(there, map[string]string{"team": "a"}); !maps.Equal(got, map[string]string{"team": "a"}) {
 		t.Errorf("declared are %v", got)
 	}
 	if got := s.Relabel(there, map[string]string{"team": "b"}); !maps.Equal(got, map[string]string{"team": "b", "env": "ci", Mark: "m", "goog-gke-x": "y"}) {

@@ -31,18 +31,18 @@ func (e *RunningError) Error() string {
 
 func (e *RunningError) Unwrap() error { return e.Err }
 
-// Unseen is the error of an operation that has begun and cannot be read, so that
+// UnknownResult is the error of an operation that has begun and cannot be read, so that
 // its result is unknown; nil stays nil.
-func Unseen(name string, err error) error {
+func UnknownResult(name string, err error) error {
 	if running := new(RunningError); err == nil || errors.As(err, &running) {
 		return err
 	}
 	return &RunningError{name, err}
 }
 
-// Until looks at something until it is done. A time limit, or the first Ctrl-C,
+// WaitUntil looks at something until it is done. A time limit, or the first Ctrl-C,
 // makes a RunningError of it.
-func (c *Cloud) Until(ctx context.Context, name string, look func(context.Context) (done bool, err error)) error {
+func (c *Cloud) WaitUntil(ctx context.Context, name string, look func(context.Context) (done bool, err error)) error {
 	stopping := providers.CallFrom(ctx).Stopping
 	w := waits{pace: c.pace}
 	for {
@@ -55,7 +55,7 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 		case ctx.Err() != nil || cut:
 			return &RunningError{Operation: name}
 		case kind == Ambiguous || kind == Busy: // it continues, whether or not stoke can read it
-			Say(ctx, -1, "%s cannot be read: %v; trying again", name, err)
+			ReportProgress(ctx, -1, "%s cannot be read: %v; trying again", name, err)
 		case err != nil || done:
 			return err
 		}
@@ -73,16 +73,16 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 // Wait waits for an operation of the container API and tells its progress.
 func (c *Cloud) Wait(ctx context.Context, op *containerpb.Operation, what string) error {
 	name := fmt.Sprintf("projects/%s/locations/%s/operations/%s", c.Project, locationOf(op), op.GetName())
-	return c.Until(ctx, op.GetName(), func(ctx context.Context) (bool, error) {
+	return c.WaitUntil(ctx, op.GetName(), func(ctx context.Context) (bool, error) {
 		now, err := Read(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			return c.Clusters.GetOperation(ctx, &containerpb.GetOperationRequest{Name: name})
 		})
 		if err != nil {
-			return false, Unseen(op.GetName(), err)
+			return false, UnknownResult(op.GetName(), err)
 		}
 		if now.GetStatus() != containerpb.Operation_DONE {
 			stage, percent := progress(now)
-			Say(ctx, percent, "%s: %s", what, stage)
+			ReportProgress(ctx, percent, "%s: %s", what, stage)
 			return false, nil
 		}
 		return true, failure(now)
@@ -195,7 +195,7 @@ func (c *Cloud) Settle(ctx context.Context, target, location, what string) error
 	running, err := c.Running(ctx, target, location, false)
 	switch kind := KindOf(err); {
 	case kind == Ambiguous || kind == Busy || ctx.Err() != nil:
-		return Unseen(target, err)
+		return UnknownResult(target, err)
 	case err != nil:
 		return c.settleByStatus(ctx, target, what)
 	}
@@ -208,12 +208,12 @@ func (c *Cloud) Settle(ctx context.Context, target, location, what string) error
 }
 
 func (c *Cloud) settleByStatus(ctx context.Context, target, what string) error {
-	return c.Until(ctx, target, func(ctx context.Context) (bool, error) {
+	return c.WaitUntil(ctx, target, func(ctx context.Context) (bool, error) {
 		status, err := c.status(ctx, target)
 		if err != nil {
-			return false, Unseen(target, err)
+			return false, UnknownResult(target, err)
 		}
-		Say(ctx, -1, "%s: %s", what, strings.ToLower(status))
+		ReportProgress(ctx, -1, "%s: %s", what, strings.ToLower(status))
 		return !slices.Contains(underWay, status), nil
 	})
 }
@@ -252,7 +252,7 @@ func (c *Cloud) IsHeld(ctx context.Context, target, location string) (bool, erro
 // DONE may have failed: its errors are checked, whatever the HTTP status.
 func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what string) error {
 	last := func(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
-	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {
+	return c.WaitUntil(ctx, op.Name, func(ctx context.Context) (bool, error) {
 		now, err := Read(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
 			switch {
 			case op.Zone != "":
@@ -263,10 +263,10 @@ func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what str
 			return c.Compute.GlobalOperations.Get(c.Project, op.Name).Context(ctx).Do()
 		})
 		if err != nil {
-			return false, Unseen(op.Name, err)
+			return false, UnknownResult(op.Name, err)
 		}
 		if now.Status != "DONE" {
-			Say(ctx, float64(now.Progress), "%s: %s", what, strings.ToLower(now.Status))
+			ReportProgress(ctx, float64(now.Progress), "%s: %s", what, strings.ToLower(now.Status))
 			return false, nil
 		}
 		if now.Error != nil && len(now.Error.Errors) > 0 {
@@ -278,15 +278,15 @@ func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what str
 
 // WaitFile waits for an operation of the Filestore API.
 func (c *Cloud) WaitFile(ctx context.Context, op *file.Operation, what string) error {
-	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {
+	return c.WaitUntil(ctx, op.Name, func(ctx context.Context) (bool, error) {
 		now, err := Read(ctx, c, func(ctx context.Context) (*file.Operation, error) {
 			return c.File.Projects.Locations.Operations.Get(op.Name).Context(ctx).Do()
 		})
 		if err != nil {
-			return false, Unseen(op.Name, err)
+			return false, UnknownResult(op.Name, err)
 		}
 		if !now.Done {
-			Say(ctx, -1, "%s", what)
+			ReportProgress(ctx, -1, "%s", what)
 			return false, nil
 		}
 		if now.Error != nil {

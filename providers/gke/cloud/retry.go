@@ -14,8 +14,8 @@ import (
 // again is how often a call is made that Google is too busy for.
 const again = 8
 
-// Say reports to the user which operation stoke waits for.
-func Say(ctx context.Context, percent float64, format string, args ...any) {
+// ReportProgress reports to the user which operation stoke waits for.
+func ReportProgress(ctx context.Context, percent float64, format string, args ...any) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: percent})
 }
 
@@ -94,7 +94,7 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 	var said *Error // by Google before, which says more than that no time is left
 	refusals, idle := 0, false
 	for n := 1; ; n++ {
-		out, err := call(tried(ctx, refusals))
+		out, err := call(withRefusals(ctx, refusals))
 		if err == nil {
 			return out, nil
 		}
@@ -120,7 +120,7 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		default:
 		}
 		if e != nil {
-			Say(ctx, -1, "%s; trying again", e.Summary)
+			ReportProgress(ctx, -1, "%s; trying again", e.Summary)
 		}
 		if kind != Ambiguous {
 			said = e

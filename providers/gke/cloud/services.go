@@ -110,7 +110,7 @@ func (s *Services) Enable(ctx context.Context, project string, names []string) e
 	if err != nil || len(missing) == 0 {
 		return nil
 	}
-	c, what := s.cloud.In(project), "enabling "+strings.Join(missing, ", ")
+	c, what := s.cloud.ForProject(project), "enabling "+strings.Join(missing, ", ")
 	op, err := Repeat(ctx, c, func(ctx context.Context) (*serviceusage.Operation, error) {
 		return c.Usage.Services.BatchEnable("projects/"+project, &serviceusage.BatchEnableServicesRequest{ServiceIds: missing}).Context(ctx).Do()
 	})
@@ -130,17 +130,17 @@ func (s *Services) Enable(ctx context.Context, project string, names []string) e
 }
 
 func (c *Cloud) waitUsage(ctx context.Context, op *serviceusage.Operation, what string) error {
-	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {
+	return c.WaitUntil(ctx, op.Name, func(ctx context.Context) (bool, error) {
 		now := op
 		if !op.Done { // an operation without work is done at once, and has no name to read
 			var err error
 			if now, err = Read(ctx, c, func(ctx context.Context) (*serviceusage.Operation, error) {
 				return c.Usage.Operations.Get(op.Name).Context(ctx).Do()
 			}); err != nil {
-				return false, Unseen(op.Name, err)
+				return false, UnknownResult(op.Name, err)
 			}
 		}
-		Say(ctx, -1, "%s", what)
+		ReportProgress(ctx, -1, "%s", what)
 		if now.Error != nil {
 			return true, operationError("", now.Error.Message, op.Name)
 		}
@@ -151,7 +151,7 @@ func (c *Cloud) waitUsage(ctx context.Context, op *serviceusage.Operation, what 
 // answers waits until a service that was enabled takes calls, which takes a minute
 // or two after the operation has ended.
 func (c *Cloud) answers(ctx context.Context, service string) error {
-	return c.Until(ctx, service, func(ctx context.Context) (bool, error) {
+	return c.WaitUntil(ctx, service, func(ctx context.Context) (bool, error) {
 		var err error
 		switch service {
 		case ContainerService:
@@ -162,7 +162,7 @@ func (c *Cloud) answers(ctx context.Context, service string) error {
 			_, err = c.File.Projects.Locations.Instances.List("projects/" + c.Project + "/locations/-").Context(ctx).Do()
 		}
 		if KindOf(Explain(err)) == Disabled {
-			Say(ctx, -1, "waiting for %s, which is enabled and does not answer yet", service)
+			ReportProgress(ctx, -1, "waiting for %s, which is enabled and does not answer yet", service)
 			return false, nil
 		}
 		return true, nil // what else it says concerns the calls that are made for something

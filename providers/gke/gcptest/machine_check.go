@@ -48,9 +48,9 @@ func (c *Cloud) checkMachine(zone string, n *containerpb.NodeConfig) error {
 	return nil
 }
 
-// mostClients is how many may share a GPU.
+// maxClients is how many may share a GPU.
 // https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
-const mostClients = 48
+const maxClients = 48
 
 // checkParts refuses parts that a GPU does not have, and too many that share one.
 func checkParts(gpu *containerpb.AcceleratorConfig) error {
@@ -58,8 +58,8 @@ func checkParts(gpu *containerpb.AcceleratorConfig) error {
 	switch part := gpu.GetGpuPartitionSize(); {
 	case part != "" && catalogue.Partitions[gpu.GetAcceleratorType()][part] == 0:
 		return invalid("GPU partition size %q is not supported by accelerator type %q.", part, gpu.GetAcceleratorType())
-	case sharing != nil && (sharing.GetMaxSharedClientsPerGpu() < 2 || sharing.GetMaxSharedClientsPerGpu() > mostClients):
-		return invalid("Invalid value for max_shared_clients_per_gpu: %d. Must be between 2 and %d.", sharing.GetMaxSharedClientsPerGpu(), mostClients)
+	case sharing != nil && (sharing.GetMaxSharedClientsPerGpu() < 2 || sharing.GetMaxSharedClientsPerGpu() > maxClients):
+		return invalid("Invalid value for max_shared_clients_per_gpu: %d. Must be between 2 and %d.", sharing.GetMaxSharedClientsPerGpu(), maxClients)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (c *Cluster) Apply(ctx context.Context, u *unstructured.Unstructured, dry, 
 // Delete removes an object, if it is still the one with the UID; "" is any. A
 // missing object is not an error. Its dependents are deleted in the background.
 func (c *Cluster) Delete(ctx context.Context, k object.Key, uid types.UID) error {
-	r, err := c.resource(k, c.served)
+	r, err := c.resource(k, c.servedVersion)
 	if errors.As(err, new(*NoKindError)) {
 		return nil
 	}

@@ -94,9 +94,9 @@ func (c *Cluster) Mapping(gvk schema.GroupVersionKind) (gvr schema.GroupVersionR
 	return k.GroupVersion().WithResource(k.Resource), k.Namespaced, nil
 }
 
-// served is Mapping for a kind that is already there: where the cluster serves
+// servedVersion is Mapping for a kind that is already there: where the cluster serves
 // the version no longer, its objects live on in another one.
-func (c *Cluster) served(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ns bool, err error) {
+func (c *Cluster) servedVersion(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ns bool, err error) {
 	gvr, ns, err = c.Mapping(gvk)
 	if errors.As(err, new(*NoKindError)) && gvk.Version != "" {
 		return c.Mapping(gvk.GroupKind().WithVersion(""))
@@ -119,7 +119,7 @@ func (c *Cluster) resource(k object.Key, by mapping) (dynamic.ResourceInterface,
 
 // Get reads an object; nil where there is none, or no such kind.
 func (c *Cluster) Get(ctx context.Context, k object.Key) (*unstructured.Unstructured, error) {
-	r, err := c.resource(k, c.served)
+	r, err := c.resource(k, c.servedVersion)
 	if errors.As(err, new(*NoKindError)) {
 		return nil, nil
 	}
@@ -248,7 +248,7 @@ func (c *Cluster) list(ctx context.Context, of listed) (map[types.NamespacedName
 }
 
 func (c *Cluster) read(ctx context.Context, of listed) (map[types.NamespacedName]*unstructured.Unstructured, error) {
-	gvr, ns, err := c.served(of.GroupVersionKind)
+	gvr, ns, err := c.servedVersion(of.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
@@ -303,16 +303,16 @@ func (c *Cluster) Autoscaled(ctx context.Context, k object.Key) (bool, error) {
 	return false, nil
 }
 
-// Near is a sentence about kinds of the cluster whose names are like a mistyped
+// SuggestKinds is a sentence about kinds of the cluster whose names are like a mistyped
 // one; "" where there are none.
-func (c *Cluster) Near(kind string) string {
+func (c *Cluster) SuggestKinds(kind string) string {
 	all, err := c.Kinds()
 	if err != nil {
 		return ""
 	}
 	found := map[string]bool{}
 	for _, k := range all {
-		if near(kind, k.Kind) || near(kind, k.Resource) {
+		if similarNames(kind, k.Kind) || similarNames(kind, k.Resource) {
 			found[strings.TrimPrefix(k.Group+"/"+k.Kind, "/")] = true
 		}
 	}
@@ -322,8 +322,8 @@ func (c *Cluster) Near(kind string) string {
 	return " Did you mean " + strings.Join(slices.Sorted(maps.Keys(found)), " or ") + "?"
 }
 
-// near reports names that differ in case alone, or by little.
-func near(a, b string) bool {
+// similarNames reports names that differ in case alone, or by little.
+func similarNames(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	return a == b || len(a) > 3 && levenshtein.Distance(a, b, nil) <= 2
 }

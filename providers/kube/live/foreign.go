@@ -28,7 +28,7 @@ func Foreign(u, current *unstructured.Unstructured) SharedFields {
 		set, added := setOf(entry), fieldpath.NewSet()
 		for p := range set.All() {
 			last := len(p) - 1
-			if last > 0 && p[last].Key != nil && object.Has(u, p[:last].String()) && !object.Has(u, p.String()) {
+			if last > 0 && p[last].Key != nil && object.HasField(u, p[:last].String()) && !object.HasField(u, p.String()) {
 				added.Insert(p.Copy())
 			}
 		}
@@ -55,15 +55,15 @@ var templates = []string{".spec.template.spec", ".spec.jobTemplate.spec.template
 // either: a probe is removed with its defaults.
 func addedToTemplate(p fieldpath.Path, u, current *unstructured.Unstructured) bool {
 	field := p.String()
-	if !slices.ContainsFunc(templates, func(at string) bool { return strings.HasPrefix(field, at+".") && object.Has(u, at) }) {
+	if !slices.ContainsFunc(templates, func(at string) bool { return strings.HasPrefix(field, at+".") && object.HasField(u, at) }) {
 		return false
 	}
 	last := p[len(p)-1]
 	live, there := valueAt(current.Object, p)
-	if last.FieldName == nil || !there || object.Has(u, field) {
+	if last.FieldName == nil || !there || object.HasField(u, field) {
 		return false
 	}
-	return !object.Has(u, p[:len(p)-1].String()) || !isDefault(*last.FieldName, live)
+	return !object.HasField(u, p[:len(p)-1].String()) || !isDefault(*last.FieldName, live)
 }
 
 // isDefault reports a value that the API sets in pod templates that leave it out.

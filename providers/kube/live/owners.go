@@ -198,6 +198,6 @@ func Inherited(current, result *unstructured.Unstructured, tools []string) []str
 	going := paths(set.Difference(mine).Leaves())
 	given, err := object.FromText(current.GetAnnotations()[lastApplied])
 	return slices.DeleteFunc(going, func(field string) bool {
-		return strings.Contains(field, lastApplied) || err == nil && len(given.Object) > 0 && !object.Has(given, field)
+		return strings.Contains(field, lastApplied) || err == nil && len(given.Object) > 0 && !object.HasField(given, field)
 	})
 }

@@ -68,11 +68,11 @@ func (r Refusal) Assumed(address string) providers.Note {
 	return providers.Note{Address: address, Kind: providers.NoteForecast, Text: r.Why + "; assume_nodes promises one"}
 }
 
-// Fit looks at what pods of the resource with an address ask for: refused are those
+// CheckRoom looks at what pods of the resource with an address ask for: refused are those
 // that no node could ever take, notes are remarks on the others. discovers is what
 // the plan makes in the cluster that may give its nodes labels and extended
 // resources, "" for nothing.
-func (r *Room) Fit(ctx context.Context, address string, demands []connect.Demand, discovers string) (refused []Refusal, notes []providers.Note) {
+func (r *Room) CheckRoom(ctx context.Context, address string, demands []connect.Demand, discovers string) (refused []Refusal, notes []providers.Note) {
 	unsure := map[string][]connect.Demand{}
 	var whys []string
 	for _, d := range demands {
@@ -95,13 +95,13 @@ func (r *Room) Fit(ctx context.Context, address string, demands []connect.Demand
 		}
 	}
 	for _, why := range whys {
-		notes = append(notes, Untold(address, unsure[why], why))
+		notes = append(notes, UnknownRoom(address, unsure[why], why))
 	}
 	return refused, notes
 }
 
-// Untold notes that nobody knows whether pods have a place.
-func Untold(address string, of []connect.Demand, why string) providers.Note {
+// UnknownRoom notes that nobody knows whether pods have a place.
+func UnknownRoom(address string, of []connect.Demand, why string) providers.Note {
 	var names []string
 	for _, d := range of {
 		names = append(names, d.Name)
@@ -113,7 +113,7 @@ func Untold(address string, of []connect.Demand, why string) providers.Note {
 // verdict is whether nodes can take the pods of a demand, as far as all that may
 // come is known.
 func (r *Room) verdict(ctx context.Context, d connect.Demand, discovers string) connect.Verdict {
-	v := d.On(r.capacity)
+	v := d.CheckOn(r.capacity)
 	if v.Fit == connect.Never {
 		r.growth(ctx)
 	}
@@ -146,7 +146,7 @@ func (c *Cluster) plannedNodes(p providers.PlannedInstance) (groups []connect.No
 	if !isObject(p.Planned) || !p.Planned.IsKnown() {
 		return nil, ""
 	}
-	where := c.within(p.Planned)
+	where := c.belongsTo(p.Planned)
 	if where == not {
 		return nil, ""
 	}
@@ -190,10 +190,10 @@ const (
 	certain
 )
 
-// within tells whether an instance is in a cluster, or is the cluster: by its
+// belongsTo tells whether an instance is in a cluster, or is the cluster: by its
 // cluster_id, or by the connection that is its access or its cluster.
-func (c *Cluster) within(v cty.Value) belongs {
-	if is, told := same(v, "cluster_id", c.ID); told {
+func (c *Cluster) belongsTo(v cty.Value) belongs {
+	if is, told := compareAttribute(v, "cluster_id", c.ID); told {
 		return is
 	}
 	for _, name := range []string{"access", "cluster"} {
@@ -207,19 +207,19 @@ func (c *Cluster) within(v cty.Value) belongs {
 		if connection.IsNull() {
 			continue
 		}
-		if is, told := same(connection, "id", c.ID); told {
+		if is, told := compareAttribute(connection, "id", c.ID); told {
 			return is
 		}
-		if is, told := same(connection, "endpoint", c.Endpoint); told {
+		if is, told := compareAttribute(connection, "endpoint", c.Endpoint); told {
 			return is
 		}
 	}
 	return perhaps
 }
 
-// same compares an attribute with what a cluster has; told is false where one of
+// compareAttribute compares an attribute with what a cluster has; told is false where one of
 // them says nothing.
-func same(v cty.Value, attribute, want string) (is belongs, told bool) {
+func compareAttribute(v cty.Value, attribute, want string) (is belongs, told bool) {
 	if !v.Type().HasAttribute(attribute) || v.Type().AttributeType(attribute) != cty.String {
 		return not, false
 	}
@@ -247,12 +247,12 @@ func Brings(kind string) (nodes, features bool) {
 	return false, false
 }
 
-// Making names, of what a plan makes or changes in the cluster, the first objects
+// PlannedNodes names, of what a plan makes or changes in the cluster, the first objects
 // that may add nodes, and the first that may give them labels and extended
 // resources, as "DaemonSet kube-system/plugin of kube_manifest.plugin"; "" for none.
-func (c *Cluster) Making(all []providers.PlannedInstance) (grows, discovers string) {
+func (c *Cluster) PlannedNodes(all []providers.PlannedInstance) (grows, discovers string) {
 	for _, p := range all {
-		if !isObject(p.Planned) || !p.Planned.Type().HasAttribute("objects") || c.within(p.Planned) == not || p.Prior != cty.NilVal && p.Prior.RawEquals(p.Planned) {
+		if !isObject(p.Planned) || !p.Planned.Type().HasAttribute("objects") || c.belongsTo(p.Planned) == not || p.Prior != cty.NilVal && p.Prior.RawEquals(p.Planned) {
 			continue
 		}
 		objects := p.Planned.GetAttr("objects")

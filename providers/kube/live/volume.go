@@ -111,7 +111,7 @@ func (c *Cluster) Available(ctx context.Context, name string, claim object.Key) 
 // change patches the specification of an object that is still as it was read.
 func (c *Cluster) change(ctx context.Context, u *unstructured.Unstructured, spec map[string]any) error {
 	k := object.KeyOf(u)
-	r, err := c.resource(k, c.served)
+	r, err := c.resource(k, c.servedVersion)
 	if err != nil {
 		return err
 	}

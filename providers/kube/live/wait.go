@@ -81,16 +81,16 @@ func finished(u *unstructured.Unstructured) (ready, failed bool, reason string) 
 // done. All carry the mark of the resource id. report, when not nil, hears what
 // each waits for, whenever that changes, and "" when it is ready.
 func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, complete bool, report func(object.Key, string)) error {
-	watches := map[watched][]object.Key{}
+	watches := map[watchTarget][]object.Key{}
 	for _, k := range keys {
-		of := watched{listOf: listOf{k.GroupVersionKind, k.Namespace}, label: Mark + "=" + id}
+		of := watchTarget{listOf: listOf{k.GroupVersionKind, k.Namespace}, label: Mark + "=" + id}
 		watches[of] = append(watches[of], k)
 	}
 	a := &asking{Cluster: c, report: report, waits: map[object.Key]string{}}
 	asked, stop := context.WithCancel(ctx)
 	defer stop()
 	go a.ask(asked)
-	return a.explained(ctx, c.watchAll(ctx, watches, func(ctx context.Context, keys []object.Key) (look, func() error) {
+	return a.explainError(ctx, c.watchAll(ctx, watches, func(ctx context.Context, keys []object.Key) (look, func() error) {
 		waits := map[object.Key]string{}
 		for _, k := range keys {
 			waits[k] = "it is not there"
@@ -102,7 +102,7 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 					}
 					return false, &NotReadyError{Key: k, Reason: "it was deleted", Failed: true}
 				}
-				ready, failed, reason, err := c.Stands(ctx, u, complete)
+				ready, failed, reason, err := c.StateOf(ctx, u, complete)
 				if err != nil {
 					return false, err
 				}
@@ -115,7 +115,7 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 					reason = "its status does not say so yet"
 				}
 				if reason != waits[k] {
-					a.tell(k, reason)
+					a.noteReason(k, reason)
 				}
 				if waits[k] = reason; ready {
 					delete(waits, k)
@@ -132,9 +132,9 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 	}))
 }
 
-// Stands reports the state of an object: Ready with the rules of its kind.
+// StateOf reports the state of an object: Ready with the rules of its kind.
 // complete asks for Jobs that have ended well.
-func (c *Cluster) Stands(ctx context.Context, u *unstructured.Unstructured, complete bool) (ready, failed bool, reason string, err error) {
+func (c *Cluster) StateOf(ctx context.Context, u *unstructured.Unstructured, complete bool) (ready, failed bool, reason string, err error) {
 	unbound, err := c.unbound(ctx, u)
 	if err != nil {
 		return false, false, "", err
@@ -187,8 +187,8 @@ func (e *StillThereError) Error() string {
 
 func (e *StillThereError) Unwrap() error { return e.Err }
 
-// Going is an object that is being deleted.
-type Going struct {
+// Deletion is an object that is being deleted.
+type Deletion struct {
 	object.Key
 	UID  types.UID
 	Mark string // what its label says; "" where it has none
@@ -196,10 +196,10 @@ type Going struct {
 
 // WaitGone watches objects until none of them is there: another one of the same
 // name is not waited for.
-func (c *Cluster) WaitGone(ctx context.Context, going []Going) error {
-	watches, uids := map[watched][]object.Key{}, map[object.Key]types.UID{}
+func (c *Cluster) WaitGone(ctx context.Context, going []Deletion) error {
+	watches, uids := map[watchTarget][]object.Key{}, map[object.Key]types.UID{}
 	for _, g := range going {
-		of := watched{listOf: listOf{g.GroupVersionKind, g.Namespace}, label: Mark + "=" + g.Mark}
+		of := watchTarget{listOf: listOf{g.GroupVersionKind, g.Namespace}, label: Mark + "=" + g.Mark}
 		if g.Mark == "" {
 			of.label, of.name = "", g.Name
 		}

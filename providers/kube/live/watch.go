@@ -25,9 +25,9 @@ const (
 	again = 2 * time.Second
 )
 
-// watched is what one request watches: objects with a label, or the one of a
+// watchTarget is what one request watches: objects with a label, or the one of a
 // name.
-type watched struct {
+type watchTarget struct {
 	listOf
 	label, name string
 }
@@ -39,7 +39,7 @@ type look func(k object.Key, u *unstructured.Unstructured) (done bool, err error
 // watchAll makes each watch until all of its objects are done. each makes what
 // looks at those of one; its second result says what ended the wait where ctx
 // did.
-func (c *Cluster) watchAll(ctx context.Context, watches map[watched][]object.Key, each func(context.Context, []object.Key) (look, func() error)) error {
+func (c *Cluster) watchAll(ctx context.Context, watches map[watchTarget][]object.Key, each func(context.Context, []object.Key) (look, func() error)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(together)
 	for of, keys := range watches {
@@ -58,7 +58,7 @@ func (c *Cluster) watchAll(ctx context.Context, watches map[watched][]object.Key
 // errForbidden ends a watch whose user may not list or watch the kind.
 var errForbidden = errors.New("list and watch are forbidden")
 
-func (c *Cluster) watch(ctx context.Context, of watched, keys []object.Key, see look) error {
+func (c *Cluster) watch(ctx context.Context, of watchTarget, keys []object.Key, see look) error {
 	pending := make(map[string]object.Key, len(keys))
 	for _, k := range keys {
 		pending[k.Name] = k
@@ -75,7 +75,7 @@ func (c *Cluster) watch(ctx context.Context, of watched, keys []object.Key, see 
 		}
 		return len(pending) == 0, nil
 	}
-	gvr, _, err := c.served(of.GroupVersionKind)
+	gvr, _, err := c.servedVersion(of.GroupVersionKind)
 	if errors.As(err, new(*NoKindError)) { // with its kind, every object has gone
 		for name := range pending {
 			if _, err := update(name, nil); err != nil {

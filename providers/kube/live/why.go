@@ -27,10 +27,10 @@ const whyAfter = 15 * time.Second
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// why says what keeps an object from being ready that its own status does not
+// unreadyReason says what keeps an object from being ready that its own status does not
 // say: what its pods wait for, and the last warning about itself. "" is nothing
 // that is known, or may be read.
-func (c *Cluster) why(ctx context.Context, k object.Key) string {
+func (c *Cluster) unreadyReason(ctx context.Context, k object.Key) string {
 	ctx, cancel := context.WithTimeout(ctx, whyTime)
 	defer cancel()
 	u, err := c.Get(ctx, k)
@@ -119,8 +119,8 @@ type asking struct {
 	waits map[object.Key]string
 }
 
-// tell hears what an object waits for; "" is that it is ready.
-func (a *asking) tell(k object.Key, reason string) {
+// noteReason hears what an object waits for; "" is that it is ready.
+func (a *asking) noteReason(k object.Key, reason string) {
 	a.mu.Lock()
 	if a.waits[k] = reason; reason == "" {
 		delete(a.waits, k)
@@ -153,7 +153,7 @@ func (a *asking) ask(ctx context.Context) {
 			continue
 		}
 		k := slices.MinFunc(keys, object.Key.Compare)
-		reason := a.why(ctx, k)
+		reason := a.unreadyReason(ctx, k)
 		a.mu.Lock()
 		_, still := a.waits[k]
 		a.mu.Unlock()
@@ -164,13 +164,13 @@ func (a *asking) ask(ctx context.Context) {
 	}
 }
 
-// explained adds to an error of a wait why the object is not ready.
-func (a *asking) explained(ctx context.Context, err error) error {
+// explainError adds to an error of a wait why the object is not ready.
+func (a *asking) explainError(ctx context.Context, err error) error {
 	var not *NotReadyError
 	if !errors.As(err, &not) {
 		return err
 	}
-	if reason := a.why(context.WithoutCancel(ctx), not.Key); reason != "" {
+	if reason := a.unreadyReason(context.WithoutCancel(ctx), not.Key); reason != "" {
 		not.Reason = strings.TrimSuffix(not.Reason, ".") + " (" + strings.TrimSuffix(reason, ".") + ")"
 	}
 	return err

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Has reports whether an object has a field that is named as in conflicts of an
+// HasField reports whether an object has a field that is named as in conflicts of an
 // apply, such as .spec.template.spec.containers[name="web"].image. The names of
 // keys may have dots and slashes themselves (.data.nginx.conf), so that the
 // object tells where they end.
-func Has(u *unstructured.Unstructured, field string) bool { return has(u.Object, field) }
+func HasField(u *unstructured.Unstructured, field string) bool { return hasField(u.Object, field) }
 
-func has(at any, field string) bool {
+func hasField(at any, field string) bool {
 	if field == "" {
 		return true
 	}
@@ -24,7 +24,7 @@ func has(at any, field string) bool {
 			return false
 		}
 		for k, v := range at {
-			if rest, ok := strings.CutPrefix(name, k); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && has(v, rest) {
+			if rest, ok := strings.CutPrefix(name, k); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && hasField(v, rest) {
 				return true
 			}
 		}
@@ -34,7 +34,7 @@ func has(at any, field string) bool {
 			return false
 		}
 		for _, v := range at {
-			if key.matches(v) && has(v, rest) {
+			if key.matches(v) && hasField(v, rest) {
 				return true
 			}
 		}

@@ -204,7 +204,7 @@ func TestTextHidesSecrets(t *testing.T) {
 
 func TestVeil(t *testing.T) {
 	secret := parsed(t, `{"apiVersion":"v1","kind":"Secret","data":{"a":"Y2FuYXJ5Cg==","b":"","c":"Y2FuYXJ5LWxvbmc="}}`)
-	got := Veil(secret, `refused: "canary-long", "Y2FuYXJ5Cg==" and canary`)
+	got := RedactSecret(secret, `refused: "canary-long", "Y2FuYXJ5Cg==" and canary`)
 	if want := `refused: "(sensitive)", "(sensitive)" and (sensitive)`; got != want {
 		t.Error(got)
 	}
@@ -222,7 +222,7 @@ func TestHas(t *testing.T) {
 		`.spec.template.spec.containers[name="web"].ports[containerPort=80,protocol="TCP"]`:      true,
 		`.spec.template.spec.containers[name="web"].ports[containerPort=81,protocol="TCP"].name`: false,
 	} {
-		if got := Has(u, field); got != want {
+		if got := HasField(u, field); got != want {
 			t.Errorf("%s: %v", field, got)
 		}
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-// MostBytes is how much a manifest may have. An object may have 1.5 MB in etcd.
-const MostBytes = 64 << 20
+// MaxBytes is how much a manifest may have. An object may have 1.5 MB in etcd.
+const MaxBytes = 64 << 20
 
 // Parse reads the documents of a manifest: YAML or JSON, several parted by
 // "---", and Lists taken apart. from names it in errors, with the line where a
 // document begins.
 func Parse(text []byte, from string) ([]*unstructured.Unstructured, error) {
-	if len(text) > MostBytes {
-		return nil, fmt.Errorf("%s has %d bytes; the most is %d", from, len(text), MostBytes)
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("%s has %d bytes; the most is %d", from, len(text), MaxBytes)
 	}
 	var all []*unstructured.Unstructured
 	var problems []error

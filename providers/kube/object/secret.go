@@ -95,9 +95,9 @@ func hide(secret map[string]any, salt string) map[string]any {
 	return out
 }
 
-// Veil takes what a Secret holds out of a text, such as a refusal by the API
+// RedactSecret takes what a Secret holds out of a text, such as a refusal by the API
 // server.
-func Veil(secret *unstructured.Unstructured, text string) string {
+func RedactSecret(secret *unstructured.Unstructured, text string) string {
 	data, ok := secret.Object["data"].(map[string]any)
 	if !ok {
 		return text

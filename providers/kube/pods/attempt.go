@@ -83,8 +83,8 @@ func statusOf(p *core.Pod, name string) *core.ContainerStatus {
 	return nil
 }
 
-// over reports whether a pod's containers will not be started again.
-func over(p *core.Pod) bool {
+// isOver reports whether a pod's containers will not be started again.
+func isOver(p *core.Pod) bool {
 	return p.Status.Phase == core.PodSucceeded || p.Status.Phase == core.PodFailed
 }
 

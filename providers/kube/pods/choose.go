@@ -90,7 +90,7 @@ func oneOf(p *core.Pod, names []container) (container, bool) {
 }
 
 // noneRuns returns the reason why no container can be chosen.
-func (s *Set) noneRuns(f *found, role string, fit []*core.Pod) error {
+func (s *Set) noneRuns(f *objectSet, role string, fit []*core.Pod) error {
 	switch {
 	case len(f.pods) == 0:
 		why := explainNoPods(f)

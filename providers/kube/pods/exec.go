@@ -54,7 +54,7 @@ func (s *Set) Exec(ctx context.Context, role string, command []string, streams p
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return 0, &providers.RunError{Summary: "Connection cut", Detail: fmt.Sprintf("The connection to %s was cut; the command's end is unknown. It may run still.", in.role), Err: err}
 	}
-	return 0, refused("run commands", in, err)
+	return 0, streamRefusal("run commands", in, err)
 }
 
 // url returns the URL of a subresource of a pod.
@@ -64,8 +64,8 @@ func (s *Set) url(p *core.Pod, subresource string, query url.Values) *url.URL {
 	return u
 }
 
-// refused is the error for a server that did not open a stream.
-func refused(what string, in *chosen, err error) error {
+// streamRefusal is the error for a server that did not open a stream.
+func streamRefusal(what string, in *chosen, err error) error {
 	cause := kubernetes.Refusal(err)
 	if apierrors.IsForbidden(cause) {
 		return &providers.RunError{Summary: "Not allowed in this cluster", Detail: fmt.Sprintf("The API server refuses to %s in %s: %s.", what, in.role, cause), Err: cause}

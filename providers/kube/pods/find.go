@@ -28,8 +28,8 @@ const (
 
 var podResource = resource(schema.GroupKind{Kind: barePod})
 
-// found has the objects and pods of a set.
-type found struct {
+// objectSet has the objects and pods of a set.
+type objectSet struct {
 	roots []*root
 	pods  []*core.Pod // by namespace and name
 	// owners are the objects that own pods, by the UIDs of those whose controller
@@ -46,8 +46,8 @@ type root struct {
 
 // find reads the objects and their pods: ErrNoRun where none of the objects is
 // there.
-func (s *Set) find(ctx context.Context) (*found, error) {
-	f := &found{owners: make(map[types.UID]*root)}
+func (s *Set) find(ctx context.Context) (*objectSet, error) {
+	f := &objectSet{owners: make(map[types.UID]*root)}
 	if err := s.findRoots(ctx, f); err != nil {
 		return nil, err
 	}
@@ -60,12 +60,12 @@ func (s *Set) find(ctx context.Context) (*found, error) {
 	return f, s.findPods(ctx, f)
 }
 
-func (s *Set) findRoots(ctx context.Context, f *found) error {
+func (s *Set) findRoots(ctx context.Context, f *objectSet) error {
 	all := make([]*unstructured.Unstructured, len(s.Objects))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(together)
 	for i, o := range s.Objects {
-		if !Has(o.GroupKind) {
+		if !HasPods(o.GroupKind) {
 			continue
 		}
 		group.Go(func() error {
@@ -112,7 +112,7 @@ func selectorOf(u *unstructured.Unstructured) string {
 }
 
 // findBetween finds the objects between the set's objects and their pods.
-func (s *Set) findBetween(ctx context.Context, f *found) error {
+func (s *Set) findBetween(ctx context.Context, f *objectSet) error {
 	for _, between := range []struct {
 		above string
 		kind  schema.GroupKind
@@ -131,7 +131,7 @@ func (s *Set) findBetween(ctx context.Context, f *found) error {
 	return nil
 }
 
-func (s *Set) findPods(ctx context.Context, f *found) error {
+func (s *Set) findPods(ctx context.Context, f *objectSet) error {
 	seen := make(map[types.UID]bool)
 	var broken error
 	add := func(u *unstructured.Unstructured) {
@@ -165,7 +165,7 @@ func (s *Set) findPods(ctx context.Context, f *found) error {
 }
 
 // owner is the root that something belongs to, nil for none.
-func (f *found) owner(o metav1.Object) *root {
+func (f *objectSet) owner(o metav1.Object) *root {
 	if r := f.owners[o.GetUID()]; r != nil {
 		return r
 	}
@@ -179,7 +179,7 @@ func (f *found) owner(o metav1.Object) *root {
 type listOf struct{ namespace, selector string }
 
 // lists returns the lists that together have all objects of some roots.
-func (f *found) lists(of func(*root) bool) (all []listOf) {
+func (f *objectSet) lists(of func(*root) bool) (all []listOf) {
 	var namespaces []string
 	by := make(map[string][]string) // selectors by namespace
 	for _, r := range f.roots {

@@ -31,7 +31,7 @@ type follower struct {
 	group *errgroup.Group
 
 	state   sync.Mutex // guards what follows
-	found   *found     // its owners
+	found   *objectSet // its owners
 	pods    map[types.UID]*core.Pod
 	foreign map[types.UID]bool // controllers, and pods without one, that are not the set's
 	readers int                // containers that may still say something
@@ -46,7 +46,7 @@ type mark struct {
 }
 
 // follow continues from the cursors.
-func (l *logs) follow(ctx context.Context, f *found, sources []source, cursors []cursor) error {
+func (l *logs) follow(ctx context.Context, f *objectSet, sources []source, cursors []cursor) error {
 	group, ctx := errgroup.WithContext(ctx)
 	fl := &follower{
 		logs: l, group: group, found: f,
@@ -64,12 +64,12 @@ func (l *logs) follow(ctx context.Context, f *found, sources []source, cursors [
 		fl.put(ctx, p, marks[p.UID])
 	}
 	for _, of := range f.lists(func(r *root) bool { return r.Kind != barePod }) {
-		group.Go(func() error { return fl.watch(ctx, watched{listOf: of}) })
+		group.Go(func() error { return fl.watch(ctx, watchTarget{listOf: of}) })
 	}
 	for _, r := range f.roots {
 		if r.Kind == barePod {
 			group.Go(func() error {
-				return fl.watch(ctx, watched{listOf{namespace: r.Namespace}, r.Name})
+				return fl.watch(ctx, watchTarget{listOf{namespace: r.Namespace}, r.Name})
 			})
 		}
 	}
@@ -89,7 +89,7 @@ func (fl *follower) put(ctx context.Context, p *core.Pod, marks map[string]mark)
 		return
 	}
 	fl.pods[p.UID] = p
-	fl.tell()
+	fl.wakeWaiters()
 	if was != nil {
 		return
 	}
@@ -97,7 +97,7 @@ func (fl *follower) put(ctx context.Context, p *core.Pod, marks map[string]mark)
 		if wants(fl.o.Role, fl.found, p, c) {
 			fl.readers++
 			fl.group.Go(func() error {
-				defer fl.left()
+				defer fl.countLeft()
 				return fl.container(ctx, p.UID, c, marks[c.name])
 			})
 		}
@@ -111,23 +111,23 @@ func older(p, than *core.Pod) bool {
 	return err == nil && err2 == nil && a < b
 }
 
-// gone forgets a pod.
-func (fl *follower) gone(uid types.UID) {
+// forget forgets a pod.
+func (fl *follower) forget(uid types.UID) {
 	fl.state.Lock()
 	defer fl.state.Unlock()
 	if fl.pods[uid] != nil {
 		fl.pods[uid] = nil
-		fl.tell()
+		fl.wakeWaiters()
 	}
 }
 
-// tell wakes who waits for a change; the state is locked.
-func (fl *follower) tell() {
+// wakeWaiters wakes who waits for a change; the state is locked.
+func (fl *follower) wakeWaiters() {
 	close(fl.changed)
 	fl.changed = make(chan struct{})
 }
 
-func (fl *follower) left() {
+func (fl *follower) countLeft() {
 	fl.state.Lock()
 	defer fl.state.Unlock()
 	fl.readers--
@@ -153,12 +153,12 @@ func (fl *follower) container(ctx context.Context, uid types.UID, c container, a
 		present, before := attempts(p, c.name)
 		if at.id != "" && at.id != present.id {
 			if !at.whole && before.id == at.id { // its last lines, from the time without a reader
-				_ = fl.s.read(ctx, source{p, c, true}, false, true, &at.cursor, fl.say) // it may be gone
+				_ = fl.s.read(ctx, source{p, c, true}, false, true, &at.cursor, fl.emit) // it may be gone
 			}
 			at = mark{}
 		}
 		if present.id == "" || at.whole {
-			if over(p) {
+			if isOver(p) {
 				return nil
 			}
 			if status := statusOf(p, c.name); status == nil || status.State.Terminated == nil || status.State.Terminated.ExitCode != 0 {
@@ -172,7 +172,7 @@ func (fl *follower) container(ctx context.Context, uid types.UID, c container, a
 		}
 		at.id = present.id
 		begun := at.cursor
-		err := fl.s.read(ctx, source{p, c, false}, present.running, !present.running, &at.cursor, fl.say)
+		err := fl.s.read(ctx, source{p, c, false}, present.running, !present.running, &at.cursor, fl.emit)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -187,7 +187,7 @@ func (fl *follower) container(ctx context.Context, uid types.UID, c container, a
 		if at.cursor != begun {
 			pause = firstPause
 		}
-		if err := fl.again(ctx, p, present, c, pause); err != nil {
+		if err := fl.readPodAgain(ctx, p, present, c, pause); err != nil {
 			return err
 		}
 		pause = min(2*pause, lastPause)
@@ -195,15 +195,15 @@ func (fl *follower) container(ctx context.Context, uid types.UID, c container, a
 	return nil
 }
 
-// again reads a pod whose log has ended, and pauses where nothing about it is
+// readPodAgain reads a pod whose log has ended, and pauses where nothing about it is
 // another way: then the connection was cut.
-func (fl *follower) again(ctx context.Context, p *core.Pod, was attempt, c container, pause time.Duration) error {
+func (fl *follower) readPodAgain(ctx context.Context, p *core.Pod, was attempt, c container, pause time.Duration) error {
 	now, err := fl.s.pod(ctx, p)
 	switch {
 	case apierrors.IsForbidden(err):
 		return err
 	case err == nil && now == nil:
-		fl.gone(p.UID)
+		fl.forget(p.UID)
 		return nil
 	case err == nil:
 		fl.put(ctx, now, nil)
@@ -251,7 +251,7 @@ func (fl *follower) untilOver(ctx context.Context) error {
 
 // allOver reports whether no object of the set will have another pod, and the
 // logs of all pods were read. New pods get readers.
-func (fl *follower) allOver(ctx context.Context, f *found) bool {
+func (fl *follower) allOver(ctx context.Context, f *objectSet) bool {
 	over := true
 	for _, p := range f.pods {
 		if known, _ := fl.pod(p.UID); known == nil {
@@ -261,7 +261,7 @@ func (fl *follower) allOver(ctx context.Context, f *found) bool {
 		}
 	}
 	for _, r := range f.roots {
-		at := f.stands(r).phase
+		at := f.stateOf(r).phase
 		ends := r.Kind == job || r.Kind == barePod
 		over = over && ends && (at == Succeeded || at == Failed)
 	}

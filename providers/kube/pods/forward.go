@@ -46,7 +46,7 @@ func (s *Set) Forward(ctx context.Context, role string, ports []providers.RunPor
 		case !begun, errors.As(err, &refusal) && refusal.Summary == noSuchRole, errors.Is(err, providers.ErrNoRun):
 			return err
 		default:
-			f.trouble(strings.TrimSuffix(err.Error(), ".") + "; trying again")
+			f.reportTrouble(strings.TrimSuffix(err.Error(), ".") + "; trying again")
 		}
 		select {
 		case <-time.After(pause):
@@ -70,7 +70,7 @@ type forwarding struct {
 	last string     // the pod that was last reported as ready
 }
 
-func (f *forwarding) trouble(text string) {
+func (f *forwarding) reportTrouble(text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.Trouble != nil {
@@ -114,7 +114,7 @@ func (f *forwarding) forward(ctx context.Context, to *chosen, ports []providers.
 	go func() { ended <- forwarder.ForwardPorts() }()
 	select {
 	case err := <-ended:
-		return nil, f.broken(to, ports, err)
+		return nil, f.explainError(to, ports, err)
 	case <-listening:
 	}
 	if unbound.Len() > 0 {
@@ -131,18 +131,18 @@ func (f *forwarding) forward(ctx context.Context, to *chosen, ports []providers.
 		bound[i].Local = forwarded[i].Local
 	}
 	f.ready(to, bound)
-	return bound, f.broken(to, ports, <-ended)
+	return bound, f.explainError(to, ports, <-ended)
 }
 
-// broken is an error of client-go in words.
-func (f *forwarding) broken(to *chosen, ports []providers.RunPort, err error) error {
+// explainError is an error of client-go in words.
+func (f *forwarding) explainError(to *chosen, ports []providers.RunPort, err error) error {
 	switch {
 	case err == nil, errors.Is(err, portforward.ErrLostConnectionToPod):
 		return errLost
 	case strings.Contains(err.Error(), "unable to listen"):
 		return occupied(err.Error())
 	}
-	return refused("forward ports", to, err)
+	return streamRefusal("forward ports", to, err)
 }
 
 // occupied is the error for ports of this machine that are in use.
@@ -166,7 +166,7 @@ func (t *troubles) WithValues(...any) logr.LogSink { return t }
 func (t *troubles) WithName(string) logr.LogSink   { return t }
 func (t *troubles) Error(err error, _ string, _ ...any) {
 	if err != nil {
-		t.trouble(err.Error())
+		t.reportTrouble(err.Error())
 	}
 }
 

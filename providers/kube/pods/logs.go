@@ -58,7 +58,7 @@ func stopped(ctx context.Context, err error) error {
 }
 
 // explainNoPods returns the reason why a role has no pods.
-func explainNoPods(f *found) string {
+func explainNoPods(f *objectSet) string {
 	for _, r := range f.roots {
 		if said := condition(r.u); said != "" {
 			return "there are no pods: " + said
@@ -77,8 +77,8 @@ type logs struct {
 	told map[string]string // reasons of waiting roles, as last reported
 }
 
-// say hands a line out.
-func (l *logs) say(line providers.RunLine) error {
+// emit hands a line out.
+func (l *logs) emit(line providers.RunLine) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.line(line); err != nil {
@@ -101,7 +101,7 @@ func (l *logs) wait(role, why string) {
 }
 
 // sources are the logs that there are now of the containers that are wanted.
-func (l *logs) sources(f *found) (all []source) {
+func (l *logs) sources(f *objectSet) (all []source) {
 	for _, p := range f.pods {
 		for _, c := range l.s.containers(p) {
 			if !wants(l.o.Role, f, p, c) {
@@ -125,7 +125,7 @@ func (l *logs) sources(f *found) (all []source) {
 }
 
 // wants reports whether a role includes a container. "" is all.
-func wants(role string, f *found, p *core.Pod, c container) bool {
+func wants(role string, f *objectSet, p *core.Pod, c container) bool {
 	pod, _, several := strings.Cut(c.role, "/")
 	if role == "" || role == c.role || role == pod || !several && role == c.role+"/"+c.name {
 		return true
@@ -171,7 +171,7 @@ func (l *logs) merge(ctx context.Context, sources []source, cursors []cursor) er
 		if first < 0 {
 			return nil
 		}
-		if err := l.say(heads[first].line); err != nil {
+		if err := l.emit(heads[first].line); err != nil {
 			return err
 		}
 		if err := heads[first].next(); err != nil {

@@ -24,7 +24,7 @@ func reason(p *core.Pod) string {
 		return sentence(p.Status.Reason, p.Status.Message)
 	}
 	containers := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
-	for _, look := range []func(core.ContainerStatus) string{waits, ended, restarted} {
+	for _, look := range []func(core.ContainerStatus) string{waits, describeFailure, restarted} {
 		for _, c := range containers {
 			if said := look(c); said != "" {
 				return said
@@ -73,8 +73,8 @@ func waits(c core.ContainerStatus) string {
 	return sentence(w.Reason+" of container "+c.Name, w.Message)
 }
 
-// ended describes the failure of a container that is not started again.
-func ended(c core.ContainerStatus) string {
+// describeFailure describes the failure of a container that is not started again.
+func describeFailure(c core.ContainerStatus) string {
 	t := c.State.Terminated
 	if t == nil || t.Reason == completed || t.ExitCode == 0 && t.Reason == "" {
 		return ""

@@ -53,8 +53,8 @@ const (
 	barePod     = "Pod"
 )
 
-// Has reports whether objects of a kind have pods.
-func Has(k schema.GroupKind) bool {
+// HasPods reports whether objects of a kind have pods.
+func HasPods(k schema.GroupKind) bool {
 	switch k.Group {
 	case apps:
 		return k.Kind == deployment || k.Kind == replicaSet || k.Kind == statefulSet || k.Kind == daemonSet

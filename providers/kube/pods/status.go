@@ -57,7 +57,7 @@ func (s *Set) Status(ctx context.Context) (providers.RunStatus, error) {
 	weight := len(byWeight)
 	for _, r := range f.roots {
 		names = append(names, r.String())
-		stands := f.stands(r)
+		stands := f.stateOf(r)
 		weight = min(weight, slices.Index(byWeight[:], stands.phase))
 		is.Wanted, is.Workers = is.Wanted+stands.wanted, is.Workers+stands.ready
 		if stands.message != "" {
@@ -152,8 +152,8 @@ type standing struct {
 	ended         time.Time
 }
 
-// stands returns the state of a root, from its controller's status and its pods.
-func (f *found) stands(r *root) standing {
+// stateOf returns the state of a root, from its controller's status and its pods.
+func (f *objectSet) stateOf(r *root) standing {
 	is := standing{message: condition(r.u)}
 	worst := len(byWeight)
 	for _, p := range f.pods {
@@ -203,7 +203,7 @@ func (f *found) stands(r *root) standing {
 	return is
 }
 
-func (f *found) job(r *root, is standing, worst int) standing {
+func (f *objectSet) job(r *root, is standing, worst int) standing {
 	parallel, there, _ := unstructured.NestedInt64(r.u.Object, "spec", "parallelism")
 	if !there {
 		parallel = 1

@@ -15,15 +15,15 @@ import (
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
 
-// watched is what one watch is about: the pods of a list, or the one of a name.
-type watched struct {
+// watchTarget is what one watch is about: the pods of a list, or the one of a name.
+type watchTarget struct {
 	listOf
 	name string
 }
 
 // watch watches pods until ctx is done. It fails only where that is forbidden:
 // otherwise it is begun again.
-func (fl *follower) watch(ctx context.Context, of watched) error {
+func (fl *follower) watch(ctx context.Context, of watchTarget) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	failed := func(err error) {
@@ -34,7 +34,7 @@ func (fl *follower) watch(ctx context.Context, of watched) error {
 	source := kubernetes.Source(fl.s.Client.Dynamic.Resource(podResource).Namespace(of.namespace), of.selector, of.name, failed)
 	_, err := watchtools.UntilWithSync(inner, source, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
 		if u, ok := e.Object.(*unstructured.Unstructured); ok {
-			return false, fl.heard(ctx, e.Type, u)
+			return false, fl.handleEvent(ctx, e.Type, u)
 		}
 		return false, nil
 	})
@@ -44,10 +44,10 @@ func (fl *follower) watch(ctx context.Context, of watched) error {
 	return stopped(ctx, err)
 }
 
-// heard takes in what a watch tells of a pod.
-func (fl *follower) heard(ctx context.Context, kind watch.EventType, u *unstructured.Unstructured) error {
+// handleEvent takes in what a watch tells of a pod.
+func (fl *follower) handleEvent(ctx context.Context, kind watch.EventType, u *unstructured.Unstructured) error {
 	if kind == watch.Deleted {
-		fl.gone(u.GetUID())
+		fl.forget(u.GetUID())
 		return nil
 	}
 	ours, err := fl.ours(ctx, u)
@@ -89,7 +89,7 @@ func (fl *follower) ours(ctx context.Context, u *unstructured.Unstructured) (boo
 	if ours || foreign {
 		return ours, nil
 	}
-	f := &found{owners: make(map[types.UID]*root)}
+	f := &objectSet{owners: make(map[types.UID]*root)}
 	if err := fl.s.findRoots(ctx, f); err != nil {
 		return false, stopped(ctx, err)
 	}
@@ -107,7 +107,7 @@ func (fl *follower) ours(ctx context.Context, u *unstructured.Unstructured) (boo
 }
 
 // learn takes in what the objects own now. Former pods of the set still count.
-func (fl *follower) learn(f *found) {
+func (fl *follower) learn(f *objectSet) {
 	fl.state.Lock()
 	defer fl.state.Unlock()
 	for uid, r := range fl.found.owners {

@@ -46,26 +46,26 @@ type check struct {
 	err      error
 }
 
-// at is a path: names of fields, and indexes or keys in brackets.
-type at []string
+// fieldPath is a path: names of fields, and indexes or keys in brackets.
+type fieldPath []string
 
-func (p at) field(name string) at {
+func (p fieldPath) field(name string) fieldPath {
 	if strings.ContainsAny(name, "./[]") {
 		return p.bracket(strconv.Quote(name))
 	}
 	return append(slices.Clip(p), "."+name)
 }
 
-func (p at) bracket(inside string) at { return append(slices.Clip(p), "["+inside+"]") }
+func (p fieldPath) bracket(inside string) fieldPath { return append(slices.Clip(p), "["+inside+"]") }
 
-func (p at) String() string {
+func (p fieldPath) String() string {
 	if len(p) == 0 {
 		return "the object"
 	}
 	return strings.TrimPrefix(strings.Join(p, ""), ".")
 }
 
-func (c *check) say(p at, format string, args ...any) {
+func (c *check) report(p fieldPath, format string, args ...any) {
 	c.findings = append(c.findings, Finding{p.String(), fmt.Sprintf(format, args...)})
 }
 
@@ -75,7 +75,7 @@ const (
 )
 
 // reference checks a value against the schema of a name.
-func (c *check) reference(p at, v any, name string) {
+func (c *check) reference(p fieldPath, v any, name string) {
 	name = strings.TrimPrefix(name, reference)
 	if name == quantityType {
 		c.quantity(p, v)
@@ -90,7 +90,7 @@ func (c *check) reference(p at, v any, name string) {
 }
 
 // value checks a value; name is that of the schema, "" where it has none.
-func (c *check) value(p at, v any, s *spec.Schema, name string) {
+func (c *check) value(p fieldPath, v any, s *spec.Schema, name string) {
 	if ref := s.Ref.String(); ref != "" {
 		c.reference(p, v, ref)
 		return
@@ -101,20 +101,20 @@ func (c *check) value(p at, v any, s *spec.Schema, name string) {
 	}
 	if v == nil {
 		if c.custom && !s.Nullable && !c.open(s) {
-			c.say(p, "is null, and has to be %s", article(expected(s)))
+			c.report(p, "is null, and has to be %s", article(expected(s)))
 		}
 		return
 	}
 	if c.intOrString(s) {
 		if kind := kindOf(v); kind != text && kind != whole {
-			c.say(p, "is %s, and has to be a text or a whole number", article(kind))
+			c.report(p, "is %s, and has to be a text or a whole number", article(kind))
 			return
 		}
 		c.limits(p, v, s)
 		return
 	}
 	if want := expected(s); want != "" && !fits(v, want) {
-		c.say(p, "is %s, and has to be %s", article(kindOf(v)), article(want))
+		c.report(p, "is %s, and has to be %s", article(kindOf(v)), article(want))
 		return
 	}
 	switch v := v.(type) {
@@ -143,12 +143,12 @@ func (c *check) open(s *spec.Schema) bool {
 }
 
 // object checks the fields of an object, or the values of a map.
-func (c *check) object(p at, v map[string]any, s *spec.Schema, name string) {
+func (c *check) object(p fieldPath, v map[string]any, s *spec.Schema, name string) {
 	keep, _ := s.Extensions.GetBool("x-kubernetes-preserve-unknown-fields")
 	embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource")
 	for _, field := range s.Required {
 		if _, there := v[field]; !there && !c.mayLack(s, name, field) {
-			c.say(p.field(field), "lacks, and has to be there")
+			c.report(p.field(field), "lacks, and has to be there")
 		}
 	}
 	free := !c.custom && len(s.Properties) == 0 && s.AdditionalProperties == nil || len(s.Type) == 0 && len(s.Properties) == 0
@@ -162,13 +162,13 @@ func (c *check) object(p at, v map[string]any, s *spec.Schema, name string) {
 			c.value(p.bracket(strconv.Quote(field)), v[field], s.AdditionalProperties.Schema, "")
 		case keep || free || s.AdditionalProperties != nil && s.AdditionalProperties.Allows:
 		default:
-			c.say(p.field(field), "is not a field%s", near(field, s))
+			c.report(p.field(field), "is not a field%s", suggestField(field, s))
 		}
 	}
 }
 
-// near is what may have been meant in place of an unknown field.
-func near(field string, s *spec.Schema) string {
+// suggestField is what may have been meant in place of an unknown field.
+func suggestField(field string, s *spec.Schema) string {
 	best, least := "", 3
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		distance := levenshtein.Distance(strings.ToLower(field), strings.ToLower(name), nil)
@@ -186,7 +186,7 @@ func near(field string, s *spec.Schema) string {
 }
 
 // list checks items, and that they can be told apart.
-func (c *check) list(p at, v []any, s *spec.Schema) {
+func (c *check) list(p fieldPath, v []any, s *spec.Schema) {
 	if s.Items != nil && s.Items.Schema != nil {
 		for i, item := range v {
 			c.value(p.bracket(strconv.Itoa(i)), item, s.Items.Schema, "")
@@ -201,7 +201,7 @@ func (c *check) list(p at, v []any, s *spec.Schema) {
 		for i, item := range v {
 			key := fmt.Sprintf("%T %v", item, item)
 			if first, twice := seen[key]; twice {
-				c.say(p.bracket(strconv.Itoa(i)), "is the same as item %d, and may be there once", first)
+				c.report(p.bracket(strconv.Itoa(i)), "is the same as item %d, and may be there once", first)
 				continue
 			}
 			seen[key] = i
@@ -210,7 +210,7 @@ func (c *check) list(p at, v []any, s *spec.Schema) {
 }
 
 // keyed checks a list whose items are told apart by some of their fields.
-func (c *check) keyed(p at, v []any, s *spec.Schema) {
+func (c *check) keyed(p fieldPath, v []any, s *spec.Schema) {
 	keys, _ := s.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
 	seen := map[string]int{}
 	for i, item := range v {
@@ -227,7 +227,7 @@ func (c *check) keyed(p at, v []any, s *spec.Schema) {
 			if !there {
 				parts = nil
 				if !c.requires(s.Items, key) { // which was said otherwise
-					c.say(p.bracket(strconv.Itoa(i)).field(key), "lacks, and tells the items of the list apart")
+					c.report(p.bracket(strconv.Itoa(i)).field(key), "lacks, and tells the items of the list apart")
 				}
 				break
 			}
@@ -238,7 +238,7 @@ func (c *check) keyed(p at, v []any, s *spec.Schema) {
 		}
 		key := strings.Join(parts, "\n")
 		if first, twice := seen[key]; twice {
-			c.say(p.bracket(strconv.Itoa(i)), "has the same %s as item %d", strings.Join(keys, " and "), first)
+			c.report(p.bracket(strconv.Itoa(i)), "has the same %s as item %d", strings.Join(keys, " and "), first)
 			continue
 		}
 		seen[key] = i

@@ -68,7 +68,7 @@ func Customs(crd map[string]any) ([]Custom, error) {
 // in CEL, and what allOf, anyOf, oneOf and not say, are a server's.
 func (k Custom) Check(object map[string]any, m *Minor) ([]Finding, error) {
 	head := &check{resolve: m.Schema}
-	head.reference(at(nil).field("metadata"), object["metadata"], "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+	head.reference(fieldPath(nil).field("metadata"), object["metadata"], "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
 	if k.schema == nil || head.err != nil {
 		return head.findings, head.err
 	}
@@ -91,24 +91,24 @@ func (k Custom) Check(object map[string]any, m *Minor) ([]Finding, error) {
 }
 
 // limits checks what a CRD says of values beside their types.
-func (c *check) limits(p at, v any, s *spec.Schema) {
+func (c *check) limits(p fieldPath, v any, s *spec.Schema) {
 	if !c.custom {
 		return
 	}
-	if len(s.Enum) > 0 && !among(v, s.Enum) {
-		c.say(p, "has none of the values that it may have: %s", choices(s.Enum))
+	if len(s.Enum) > 0 && !isOneOf(v, s.Enum) {
+		c.report(p, "has none of the values that it may have: %s", choices(s.Enum))
 	}
 	switch v := v.(type) {
 	case string:
 		n := int64(utf8.RuneCountInString(v))
 		c.count(p, n, s.MinLength, s.MaxLength, "characters")
 		if expression, err := regexp.Compile(s.Pattern); s.Pattern != "" && err == nil && !expression.MatchString(v) {
-			c.say(p, "does not match %s", s.Pattern)
+			c.report(p, "does not match %s", s.Pattern)
 		}
 	case int64:
-		c.between(p, float64(v), s)
+		c.checkRange(p, float64(v), s)
 	case float64:
-		c.between(p, v, s)
+		c.checkRange(p, v, s)
 	case []any:
 		c.count(p, int64(len(v)), s.MinItems, s.MaxItems, "items")
 	case map[string]any:
@@ -116,23 +116,23 @@ func (c *check) limits(p at, v any, s *spec.Schema) {
 	}
 }
 
-func (c *check) count(p at, n int64, least, most *int64, of string) {
+func (c *check) count(p fieldPath, n int64, least, most *int64, of string) {
 	switch {
 	case least != nil && n < *least:
-		c.say(p, "has %d %s, and has to have %d at least", n, of, *least)
+		c.report(p, "has %d %s, and has to have %d at least", n, of, *least)
 	case most != nil && n > *most:
-		c.say(p, "has %d %s, and may have %d", n, of, *most)
+		c.report(p, "has %d %s, and may have %d", n, of, *most)
 	}
 }
 
-func (c *check) between(p at, v float64, s *spec.Schema) {
+func (c *check) checkRange(p fieldPath, v float64, s *spec.Schema) {
 	switch {
 	case s.Minimum != nil && (v < *s.Minimum || s.ExclusiveMinimum && v == *s.Minimum):
-		c.say(p, "is too small: it has to be %s", bound("at least", "more than", s.ExclusiveMinimum, *s.Minimum))
+		c.report(p, "is too small: it has to be %s", bound("at least", "more than", s.ExclusiveMinimum, *s.Minimum))
 	case s.Maximum != nil && (v > *s.Maximum || s.ExclusiveMaximum && v == *s.Maximum):
-		c.say(p, "is too large: it has to be %s", bound("at most", "less than", s.ExclusiveMaximum, *s.Maximum))
+		c.report(p, "is too large: it has to be %s", bound("at most", "less than", s.ExclusiveMaximum, *s.Maximum))
 	case s.MultipleOf != nil && *s.MultipleOf != 0 && math.Mod(v, *s.MultipleOf) != 0:
-		c.say(p, "has to be a multiple of %v", *s.MultipleOf)
+		c.report(p, "has to be a multiple of %v", *s.MultipleOf)
 	}
 }
 
@@ -143,8 +143,8 @@ func bound(with, without string, exclusive bool, limit float64) string {
 	return fmt.Sprintf("%s %v", with, limit)
 }
 
-// among reports that a value is one of several, which come from JSON as it does.
-func among(v any, all []any) bool {
+// isOneOf reports that a value is one of several, which come from JSON as it does.
+func isOneOf(v any, all []any) bool {
 	for _, one := range all {
 		if f, ok := one.(float64); ok {
 			switch v := v.(type) {

@@ -68,23 +68,23 @@ func article(kind string) string {
 }
 
 // scalar checks how a text or a number is written.
-func (c *check) scalar(p at, v any, s *spec.Schema) {
+func (c *check) scalar(p fieldPath, v any, s *spec.Schema) {
 	switch v := v.(type) {
 	case string:
-		if problem := written(v, s.Format, c.custom); problem != "" {
-			c.say(p, "%s", problem)
+		if problem := formatFault(v, s.Format, c.custom); problem != "" {
+			c.report(p, "%s", problem)
 		}
 	case int64:
 		if s.Format == "int32" && (v > math.MaxInt32 || v < math.MinInt32) {
-			c.say(p, "is out of range: it has 32 bits")
+			c.report(p, "is out of range: it has 32 bits")
 		}
 	}
 }
 
-// written returns the fault of a text that does not have its format; "" where
+// formatFault returns the fault of a text that does not have its format; "" where
 // nothing is. CRDs may name any format; formats that an API server does not
 // know mean nothing.
-func written(v, format string, custom bool) string {
+func formatFault(v, format string, custom bool) string {
 	switch format {
 	case "byte":
 		if _, err := base64.StdEncoding.DecodeString(v); err != nil {
@@ -103,15 +103,15 @@ func written(v, format string, custom bool) string {
 }
 
 // quantity checks an amount such as "500m" or 2.
-func (c *check) quantity(p at, v any) {
+func (c *check) quantity(p fieldPath, v any) {
 	switch v := v.(type) {
 	case nil, int64, float64:
 	case string:
 		if _, err := resource.ParseQuantity(strings.TrimSpace(v)); err != nil {
-			c.say(p, "is not a quantity such as 500m, 2 or 16Gi")
+			c.report(p, "is not a quantity such as 500m, 2 or 16Gi")
 		}
 	default:
-		c.say(p, "is %s, and has to be a quantity such as 500m, 2 or 16Gi", article(kindOf(v)))
+		c.report(p, "is %s, and has to be a quantity such as 500m, 2 or 16Gi", article(kindOf(v)))
 	}
 }
 

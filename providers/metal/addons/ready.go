@@ -112,7 +112,7 @@ func unready(ctx context.Context, c *live.Cluster, all []object.Key, unplaced ma
 		if u == nil {
 			return k, "it is not there", nil
 		}
-		why := stands(u)
+		why := objectState(u)
 		if why == "" {
 			continue
 		}
@@ -144,7 +144,7 @@ func unready(ctx context.Context, c *live.Cluster, all []object.Key, unplaced ma
 	return object.Key{}, "", nil
 }
 
-func stands(u *unstructured.Unstructured) string {
+func objectState(u *unstructured.Unstructured) string {
 	ready, _, why := live.Ready(u, live.Rules{})
 	switch {
 	case ready:

@@ -227,7 +227,7 @@ func TestDiff(t *testing.T) {
 		{uses, []string{"a.service restarts with containerd", "b.service restarts with containerd", "Docker loses containerd while it restarts, and connects again; its containers go on"}},
 		{bound, []string{"docker.service restarts with containerd"}}, {quiet, nil},
 	} {
-		if diff := cmp.Diff(c.says, With(c.have, Table.Diff(want, c.have))); diff != "" {
+		if diff := cmp.Diff(c.says, RestartEffects(c.have, Table.Diff(want, c.have))); diff != "" {
 			t.Error(diff)
 		}
 	}

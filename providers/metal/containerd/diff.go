@@ -102,8 +102,8 @@ func restarts(have Facts) host.Disruption {
 	return host.None
 }
 
-// With says who is concerned besides pods where containerd restarts.
-func With(have Facts, changes []host.Change) []string {
+// RestartEffects says who is concerned besides pods where containerd restarts.
+func RestartEffects(have Facts, changes []host.Change) []string {
 	if host.Greatest(changes) < host.RestartsContainer {
 		return nil
 	}

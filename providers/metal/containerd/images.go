@@ -168,7 +168,7 @@ func restoreImages(ctx context.Context, m host.Machine, rec *host.Record, want m
 			continue
 		}
 		var was ImageFacts
-		if _, err := rec.Was(note, &was); err != nil {
+		if _, err := rec.ReadNote(note, &was); err != nil {
 			return outcomes, err
 		}
 		outcome, err := restoreImage(ctx, m, ref, was)

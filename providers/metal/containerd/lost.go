@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Lost returns the lines of a foreign configuration that the new one lacks: their
+// LostLines returns the lines of a foreign configuration that the new one lacks: their
 // settings no longer apply. A configuration written by stoke loses nothing. A
 // containerd that is not installed yet may use either form of the configuration.
-func Lost(want Spec, have Facts) []string {
+func LostLines(want Spec, have Facts) []string {
 	versions := []string{have.Version}
 	if have.Version == "" {
 		versions = []string{"1.7", "2.2"}

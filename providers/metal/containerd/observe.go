@@ -123,13 +123,13 @@ func reader(asked []string) (*Facts, host.Lines) {
 				return fmt.Errorf("containerd reports the version %.80q", l[0])
 			}
 			return nil
-		}).Once(),
-		"active":  host.Fields(1, host.Is(&f.Active, "active")).Once(),
-		"enabled": host.Fields(1, host.Is(&f.Enabled, "enabled")).Once(),
+		}).ExactlyOnce(),
+		"active":  host.Fields(1, host.FirstFieldIs(&f.Active, "active")).ExactlyOnce(),
+		"enabled": host.Fields(1, host.FirstFieldIs(&f.Enabled, "enabled")).ExactlyOnce(),
 		"along":   host.Fields(1, host.Append(&f.Along)),
-		"docker":  host.Fields(1, host.Is(&f.Docker)),
-		"reload":  host.Fields(1, host.Is(&f.Stale, "yes")).Once(),
-		"restart": host.Fields(1, host.Is(&f.Stale, "due")).Once(),
+		"docker":  host.Fields(1, host.FirstFieldIs(&f.Docker)),
+		"reload":  host.Fields(1, host.FirstFieldIs(&f.Stale, "yes")).ExactlyOnce(),
+		"restart": host.Fields(1, host.FirstFieldIs(&f.Stale, "due")).ExactlyOnce(),
 		"file": host.Data(2, func(l []string) error {
 			if !slices.Contains(asked, l[0]) {
 				return fmt.Errorf("file %.80q was not asked for", l[0])
@@ -146,7 +146,7 @@ func reader(asked []string) (*Facts, host.Lines) {
 		lines["images"] = host.Data(1, func(l []string) error {
 			f.Seen = l[0] != ""
 			return f.images(l[0])
-		}).Once()
+		}).ExactlyOnce()
 	}
 	return f, lines
 }

@@ -12,7 +12,7 @@ import (
 // Restore puts back all that stoke changed, and has containerd run with that
 // where it is still installed.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
-	_, known := rec.Was(serviceKey, new(serviceWas))
+	_, known := rec.ReadNote(serviceKey, new(serviceWas))
 	r, err := release(ctx, m, rec, Spec{})
 	if err != nil || known != nil || !r.service {
 		return r.outcomes, errors.Join(err, known)
@@ -67,7 +67,7 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	r.outcomes = append(r.outcomes, folders...)
 	failed = append(failed, err)
 	var was serviceWas
-	if known, err := rec.Was(serviceKey, &was); err != nil || !known || want.Config || errors.Join(failed...) != nil {
+	if known, err := rec.ReadNote(serviceKey, &was); err != nil || !known || want.Config || errors.Join(failed...) != nil {
 		return r, errors.Join(append(failed, err)...)
 	}
 	how := ""

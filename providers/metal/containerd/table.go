@@ -11,7 +11,7 @@ var Table = host.Table[Spec, Facts]{
 		Names: host.One[Spec, Facts](func(w Spec) bool { return w.Config }),
 		Wanted: func(rec *host.Record, want Spec, _ string) bool {
 			var was serviceWas
-			_, err := rec.Was(serviceKey, &was)
+			_, err := rec.ReadNote(serviceKey, &was)
 			return want.Config || err == nil && was.Enabled && was.Active
 		},
 		Was: func(_ Spec, have Facts, _ string) any {
@@ -23,8 +23,8 @@ var Table = host.Table[Spec, Facts]{
 		Diff: diffService,
 		Back: func(rec *host.Record, _ string) host.Change {
 			var was serviceWas
-			_, err := rec.Was(serviceKey, &was)
-			c := back(len(rec.Keys(fileKey)) > 0)
+			_, err := rec.ReadNote(serviceKey, &was)
+			c := restoreChange(len(rec.Keys(fileKey)) > 0)
 			c.Drains = err == nil && !was.Active // it stops
 			return c
 		},
@@ -53,7 +53,7 @@ var Table = host.Table[Spec, Facts]{
 		Diff:  diffFiles,
 		Back: func(rec *host.Record, name string) host.Change {
 			if name == proxyFile || name == ConfigFile {
-				return back(true)
+				return restoreChange(true)
 			}
 			return host.Becomes("file")(rec, name)
 		},
@@ -75,13 +75,13 @@ var Table = host.Table[Spec, Facts]{
 	},
 }
 
-func back(reloads bool) host.Change {
+func restoreChange(reloads bool) host.Change {
 	return host.Change{Fact: "containerd gets back what it had before", Disruption: host.RestartsContainer, Reloads: reloads}
 }
 
 // replaced reports whether a file is another one than there was before.
 func replaced(rec *host.Record, name string) bool {
 	was := false
-	known, err := rec.Was(fileKey+name, &was)
+	known, err := rec.ReadNote(fileKey+name, &was)
 	return known && (was || err != nil)
 }

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	askFor     = 30 * time.Second // an answer of the API server
-	mostAnswer = 64 << 20         // bytes of one
+	askFor    = 30 * time.Second // an answer of the API server
+	maxAnswer = 64 << 20         // bytes of one
 )
 
 // api is the API server as a node sees it, or whoever works on one.
@@ -76,7 +76,7 @@ func newAPI(m host.Machine, id *identity, agent string) (*api, error) {
 	}
 	a := &api{
 		name: id.name, client: client, forget: dialled.CloseIdleConnections,
-		who: fmt.Sprintf("API server %s, asked from %s as %s", id.endpoint.Host, m.Name(), id.who()),
+		who: fmt.Sprintf("API server %s, asked from %s as %s", id.endpoint.Host, m.Name(), id.describe()),
 		as:  func(other *identity) (*api, error) { return newAPI(m, other, agent) },
 	}
 	if id.cert.Leaf != nil {
@@ -85,8 +85,8 @@ func newAPI(m host.Machine, id *identity, agent string) (*api, error) {
 	return a, nil
 }
 
-// over prepares requests of whoever a connection logs in as, about a node.
-func over(c *kubernetes.Client, node string) (*api, error) {
+// requestsAs prepares requests of whoever a connection logs in as, about a node.
+func requestsAs(c *kubernetes.Client, node string) (*api, error) {
 	client, err := c.CoreREST()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ type bounded struct{ http.RoundTripper }
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.RoundTripper.RoundTrip(req)
 	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, mostAnswer)
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	}
 	return resp, err
 }

@@ -33,8 +33,8 @@ func (r *Roll) CountBy(file string) error {
 func readLister(file string) (*identity, error) {
 	if info, err := os.Stat(file); err != nil {
 		return nil, err
-	} else if info.Size() > mostConf {
-		return nil, fmt.Errorf("it has more than %d bytes", mostConf)
+	} else if info.Size() > maxConf {
+		return nil, fmt.Errorf("it has more than %d bytes", maxConf)
 	}
 	config, err := clientcmd.LoadFromFile(file)
 	if err != nil {

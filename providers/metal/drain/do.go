@@ -53,7 +53,7 @@ func (r *Roll) Leave(ctx context.Context, node *Node, what string, p Policy, wor
 	if len(busy) == 0 && node.Mark == nil {
 		return work(ctx)
 	}
-	action, reason := Needed([]host.Change{{Fact: what, Disruption: host.Drains}}, node, p)
+	action, reason := NeededAction([]host.Change{{Fact: what, Disruption: host.Drains}}, node, p)
 	if action == Refuse {
 		return &RefusedError{Node: node.Name, Reason: reason}
 	}
@@ -96,7 +96,7 @@ func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
 	return err
 }
 
-func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
+func (n *Node) returnToService(ctx context.Context, m host.Machine, limits Limits) error {
 	host.Step(ctx, "waiting for node %s", n.Name)
 	boot := ""
 	if b, err := host.ReadBoot(ctx, m); err == nil {

@@ -255,12 +255,12 @@ func TestNeeded(t *testing.T) {
 		{change(host.Drains), []Pod{bare}, Policy{Drain: true, Unmanaged: true}, KeepAway, "drains the node (fact); node a runs 1 pod of others (web/bare), which leave it first"},
 	}
 	for _, test := range tests {
-		action, reason := Needed(test.changes, &Node{Name: "a", Pods: test.pods}, test.policy)
+		action, reason := NeededAction(test.changes, &Node{Name: "a", Pods: test.pods}, test.policy)
 		if action != test.action || reason != test.reason {
 			t.Errorf("%v on %v: %d %q\nwant %d %q", test.changes, test.pods, action, reason, test.action, test.reason)
 		}
 	}
-	if _, reason := Needed(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away during that, and the cluster's API unless another control plane serves it; node a is cordoned meanwhile" {
+	if _, reason := NeededAction(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away during that, and the cluster's API unless another control plane serves it; node a is cordoned meanwhile" {
 		t.Errorf("a control plane: %q", reason)
 	}
 	mixed := append(both, host.Change{Fact: "kubelet", Disruption: host.RestartsKubelet, Reloads: true}, host.Change{Fact: "kernel", Disruption: host.Reboots})
@@ -274,7 +274,7 @@ func TestNeeded(t *testing.T) {
 		t.Error(diff)
 	}
 	many := append(append(change(host.Reboots), host.Change{Fact: "b", Disruption: host.Reboots}, host.Change{Fact: "c", Disruption: host.Reboots}), host.Change{Fact: "d", Disruption: host.Reboots}, host.Change{Fact: "e"})
-	if action, reason := Needed(many, nil, Policy{}); action != Tell || reason != "reboots the machine (fact, b, c and 1 more)" {
+	if action, reason := NeededAction(many, nil, Policy{}); action != Tell || reason != "reboots the machine (fact, b, c and 1 more)" {
 		t.Errorf("%d %q", action, reason)
 	}
 }

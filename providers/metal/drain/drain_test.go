@@ -177,7 +177,7 @@ func TestLookFails(t *testing.T) {
 		want   string
 	}{
 		"no yaml":            {change: func(f map[string][]byte) { f[conf] = []byte("{secret") }, want: "it is no kubeconfig"},
-		"huge":               {change: func(f map[string][]byte) { f[conf] = make([]byte, mostConf+1) }, want: "more than"},
+		"huge":               {change: func(f map[string][]byte) { f[conf] = make([]byte, maxConf+1) }, want: "more than"},
 		"empty":              {change: func(f map[string][]byte) { f[conf] = nil }, want: "no context"},
 		"no context":         {change: replace("current-context: default-context", "current-context: x"), want: `no context "x"`},
 		"no user":            {change: replace("user: default-auth", "user: x"), want: "names a cluster or a user that is not there"},

@@ -25,8 +25,8 @@ import (
 const kubeletConf = "/etc/kubernetes/kubelet.conf"
 
 const (
-	mostConf     = 1 << 20 // bytes of kubelet.conf and of each file that it names
-	mostNodeName = 253
+	maxConf     = 1 << 20 // bytes of kubelet.conf and of each file that it names
+	maxNodeName = 253
 )
 
 // identity is what a node is in its cluster. The key is in memory only.
@@ -41,7 +41,7 @@ type identity struct {
 	file     string // of a kubeconfig for another user than a node
 }
 
-func (id *identity) who() string {
+func (id *identity) describe() string {
 	if id.file != "" {
 		return "the user of " + id.file
 	}
@@ -81,8 +81,8 @@ func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 // parseConf finds the cluster and the user in a kubelet's kubeconfig. The paths
 // in them are absolute.
 func parseConf(conf []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
-	if len(conf) > mostConf {
-		return nil, nil, fmt.Errorf("it has more than %d bytes", mostConf)
+	if len(conf) > maxConf {
+		return nil, nil, fmt.Errorf("it has more than %d bytes", maxConf)
 	}
 	config, err := clientcmd.Load(conf)
 	if err != nil {
@@ -162,8 +162,8 @@ func nextFile(name string, out []byte) (content, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("it names %s, which is not there", name)
 	}
 	n, err := strconv.Atoi(string(line))
-	if err != nil || n < 0 || n > mostConf || n > len(rest) {
-		return nil, nil, fmt.Errorf("read %s: the machine sent only a part, or more than %d bytes", name, mostConf)
+	if err != nil || n < 0 || n > maxConf || n > len(rest) {
+		return nil, nil, fmt.Errorf("read %s: the machine sent only a part, or more than %d bytes", name, maxConf)
 	}
 	return rest[:n], rest[n:], nil
 }
@@ -187,7 +187,7 @@ func newIdentity(cluster *clientcmdapi.Cluster, ca, cert, key []byte) (*identity
 	}
 	subject := id.cert.Leaf.Subject
 	name, ok := strings.CutPrefix(subject.CommonName, "system:node:")
-	if !ok || !slices.Contains(subject.Organization, "system:nodes") || len(name) > mostNodeName || !nodeName.MatchString(name) {
+	if !ok || !slices.Contains(subject.Organization, "system:nodes") || len(name) > maxNodeName || !nodeName.MatchString(name) {
 		return nil, fmt.Errorf("its client certificate is for %q, which is not a node", subject.CommonName)
 	}
 	id.name = name

@@ -69,9 +69,9 @@ const (
 	Refuse          // pods that it would hurt run there
 )
 
-// Needed returns what the changes need on a machine, and why: a sentence for
+// NeededAction returns what the changes need on a machine, and why: a sentence for
 // the plan. node is nil if the machine is not a Kubernetes node.
-func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
+func NeededAction(changes []host.Change, node *Node, p Policy) (Action, string) {
 	greatest := host.Greatest(changes)
 	if greatest == host.None {
 		return Nothing, ""
@@ -156,10 +156,10 @@ func facts(changes []host.Change, d host.Disruption) string {
 			all = append(all, c.Fact)
 		}
 	}
-	return few(all)
+	return shortList(all)
 }
 
-func few(all []string) string {
+func shortList(all []string) string {
 	const most = 3
 	if more := len(all) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), more)

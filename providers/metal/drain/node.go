@@ -100,7 +100,7 @@ func lookAs(ctx context.Context, m host.Machine, agent string) (*Node, error) {
 // cluster has no node of that name. All that is done with the node is done over
 // this connection, which must not be closed before.
 func LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
-	a, err := over(c, name)
+	a, err := requestsAs(c, name)
 	if err != nil {
 		return nil, err
 	}
@@ -217,5 +217,5 @@ func names(pods []Pod) string {
 	for _, p := range pods {
 		all = append(all, p.String())
 	}
-	return few(all)
+	return shortList(all)
 }

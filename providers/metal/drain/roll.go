@@ -35,7 +35,7 @@ type Roll struct {
 }
 
 type cluster struct {
-	known   map[string]*seen
+	known   map[string]*observation
 	turns   map[string]bool // nodes that are being worked on
 	control string          // the one of them that is a control plane; "" for none
 	stopped *StoppedError   // Node is ""
@@ -43,7 +43,7 @@ type cluster struct {
 	noList  bool            // the API server does not let nodes list all nodes
 }
 
-type seen struct {
+type observation struct {
 	api   *api
 	at    time.Time
 	state string // "" for available, else why it is not
@@ -72,19 +72,19 @@ func (e *UnavailableError) Error() string {
 
 // Look calls Look, and counts the node for its cluster.
 func (r *Roll) Look(ctx context.Context, m host.Machine) (*Node, error) {
-	return r.know(lookAs(ctx, m, cmp.Or(r.Agent, "stoke")))
+	return r.remember(lookAs(ctx, m, cmp.Or(r.Agent, "stoke")))
 }
 
 // LookBy calls LookBy, and counts the node for its cluster.
 func (r *Roll) LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
-	return r.know(LookBy(ctx, c, name))
+	return r.remember(LookBy(ctx, c, name))
 }
 
-func (r *Roll) know(n *Node, err error) (*Node, error) {
+func (r *Roll) remember(n *Node, err error) (*Node, error) {
 	if n != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.cluster(n.Cluster).known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
+		r.cluster(n.Cluster).known[n.Name] = &observation{api: n.api, at: time.Now(), state: state(n, err)}
 	}
 	return n, err
 }
@@ -105,7 +105,7 @@ func state(n *Node, err error) string {
 func (r *Roll) cluster(id string) *cluster {
 	c := r.clusters[id]
 	if c == nil {
-		c = &cluster{known: map[string]*seen{}, turns: map[string]bool{}, changed: make(chan struct{})}
+		c = &cluster{known: map[string]*observation{}, turns: map[string]bool{}, changed: make(chan struct{})}
 		if r.clusters == nil {
 			r.clusters = map[string]*cluster{}
 		}
@@ -175,7 +175,7 @@ func (r *Roll) end(n *Node, err error) {
 	case err == nil && c.stopped != nil && c.stopped.Other == n.Name:
 		c.stopped = nil
 	}
-	c.known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
+	c.known[n.Name] = &observation{api: n.api, at: time.Now(), state: state(n, err)}
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -233,7 +233,7 @@ func (r *Roll) lookAgain(ctx context.Context, cluster, name string) {
 			delete(c.known, name)
 			return
 		}
-		c.known[name] = &seen{api: s.api, at: time.Now(), state: state(n, err)}
+		c.known[name] = &observation{api: s.api, at: time.Now(), state: state(n, err)}
 		if ssh.IsClosed(err) { // it was seen while planning: that is all one knows
 			c.known[name].state = s.state
 		}
@@ -256,7 +256,7 @@ func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool,
 	case noList && n.api.as != nil:
 		return nil, false, nil
 	}
-	all, err := r.steady(ctx, n.Cluster, asks)
+	all, err := r.listSteadyNodes(ctx, n.Cluster, asks)
 	defer r.mu.Unlock()
 	c := r.cluster(n.Cluster)
 	switch {
@@ -279,10 +279,10 @@ func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool,
 	return others, true, nil
 }
 
-// steady lists all nodes at a moment at which no turn ended, since a node whose
+// listSteadyNodes lists all nodes at a moment at which no turn ended, since a node whose
 // turn ends is neither at work nor yet seen as available again. It returns with
 // mu locked.
-func (r *Roll) steady(ctx context.Context, cluster string, asks *api) ([]core.Node, error) {
+func (r *Roll) listSteadyNodes(ctx context.Context, cluster string, asks *api) ([]core.Node, error) {
 	r.mu.Lock()
 	for {
 		changed := r.cluster(cluster).changed

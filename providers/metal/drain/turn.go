@@ -25,9 +25,9 @@ func Unknown(ctx context.Context, why error) context.Context {
 	return context.WithValue(ctx, turnKey{}, &turn{err: why})
 }
 
-// Away reports whether the context belongs to work on a drained node, where
+// IsDrained reports whether the context belongs to work on a drained node, where
 // changes interrupt no pods.
-func Away(ctx context.Context) bool {
+func IsDrained(ctx context.Context) bool {
 	t, _ := ctx.Value(turnKey{}).(*turn)
 	return t != nil && t.away
 }
@@ -53,7 +53,7 @@ func (t *turn) prepare(ctx context.Context, changes []host.Change) error {
 	if err := node.look(ctx); err != nil {
 		return err
 	}
-	action, reason := Needed(changes, node, t.policy)
+	action, reason := NeededAction(changes, node, t.policy)
 	if action == Refuse {
 		return &RefusedError{Node: node.Name, Reason: reason}
 	}
@@ -93,7 +93,7 @@ func (t *turn) end(ctx context.Context, m host.Machine, err error) error {
 		}
 		return err
 	}
-	err = t.node.back(ctx, m, t.policy.Limits.orDefaults())
+	err = t.node.returnToService(ctx, m, t.policy.Limits.orDefaults())
 	t.done(err)
 	return err
 }

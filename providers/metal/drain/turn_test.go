@@ -43,15 +43,15 @@ func TestEscalate(t *testing.T) {
 			m := newMachine(c.Files("gpu-1"))
 			worked := false
 			err := new(Roll).Do(t.Context(), m, look(t, m), test.began, test.policy, func(ctx context.Context) error {
-				if before := Away(ctx); before != (host.Greatest(test.began) >= host.Drains) || before == slices.Contains(c.Pods("gpu-1"), "ml/web") {
+				if before := IsDrained(ctx); before != (host.Greatest(test.began) >= host.Drains) || before == slices.Contains(c.Pods("gpu-1"), "ml/web") {
 					t.Errorf("away %v, pods %q", before, c.Pods("gpu-1"))
 				}
 				if err := Escalate(ctx, change(host.Reboots)); err != nil {
 					return err
 				}
 				worked = true
-				if n := c.Node("gpu-1"); !Away(ctx) || !n.Spec.Unschedulable || len(c.Pods("gpu-1")) > 0 {
-					t.Errorf("after escalating: away %v, %+v, %q", Away(ctx), n.Spec, c.Pods("gpu-1"))
+				if n := c.Node("gpu-1"); !IsDrained(ctx) || !n.Spec.Unschedulable || len(c.Pods("gpu-1")) > 0 {
+					t.Errorf("after escalating: away %v, %+v, %q", IsDrained(ctx), n.Spec, c.Pods("gpu-1"))
 				}
 				return Escalate(ctx, change(host.Reboots))
 			})

@@ -170,7 +170,7 @@ func network(t *testing.T, f facts.Facts, say func(string) string) {
 func storage(t *testing.T, f facts.Facts, say func(string) string) {
 	t.Helper()
 	for _, path := range []string{"/", "/var/lib/containerd"} {
-		s, ok := f.At(path)
+		s, ok := f.SpaceAt(path)
 		if !ok {
 			t.Errorf("nothing is known of %s", path)
 			continue

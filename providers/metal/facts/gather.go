@@ -54,7 +54,7 @@ func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, e
 		f.Unread = append(f.Unread, "clock: "+err.Error())
 		return f, nil
 	}
-	clock := between(sent, received, begin, end)
+	clock := clockOffset(sent, received, begin, end)
 	if clock.doubtful() {
 		if again, err := askClock(ctx, m, now); err == nil && again.error < clock.error {
 			clock = again
@@ -90,20 +90,20 @@ func mayBeSudo(err error) bool {
 	return errors.As(err, &command) || (ssh.IsPermanent(err) && !errors.As(err, &key))
 }
 
-// MostOffset is how far the clocks of two machines may be apart, in seconds:
+// MaxOffset is how far the clocks of two machines may be apart, in seconds:
 // etcd warns from 1 s on, a certificate that was made just now is not valid yet
 // on a machine that is behind (kubeadm dates its own back by 5 minutes, others
 // do not), and logs and metrics of one run no longer line up. k0sctl refuses
 // 30 s against the median.
-const MostOffset = 5.0
+const MaxOffset = 5.0
 
 // reading is an offset, and how wrong it can be, in seconds.
 type reading struct{ offset, error float64 }
 
-// between is the offset of a clock that showed begin when the script began and
+// clockOffset is the offset of a clock that showed begin when the script began and
 // end when it ended, from when ours sent it and received all of it: the
 // midpoint, as NTP does it. The interval between them is the possible error.
-func between(sent, received, begin, end time.Time) reading {
+func clockOffset(sent, received, begin, end time.Time) reading {
 	most := begin.Sub(sent).Seconds()    // it began after it was sent
 	least := end.Sub(received).Seconds() // it ended before it was received
 	return reading{offset: (most + least) / 2, error: max((most-least)/2, 0)}
@@ -131,7 +131,7 @@ func askClock(ctx context.Context, m host.Machine, now func() time.Time) (readin
 	if err != nil {
 		return reading{}, err
 	}
-	return between(sent, received, at, at), nil
+	return clockOffset(sent, received, at, at), nil
 }
 
 // span reads when the script began and ended by the machine's clock.

@@ -96,7 +96,7 @@ func (a *answer) secureBoot(bytes string) bool {
 		return false
 	}
 	if len(fields) != 5 {
-		a.odd("machine", "secure_boot="+bytes)
+		a.addUnreadable("machine", "secure_boot="+bytes)
 		return false
 	}
 	return fields[4] == "1"
@@ -165,7 +165,7 @@ func (a *answer) swaps() []Swap {
 			continue
 		}
 		if len(fields) < 5 {
-			a.odd("swaps", line)
+			a.addUnreadable("swaps", line)
 			continue
 		}
 		size := a.count("swaps", fields[2])

@@ -32,7 +32,7 @@ func (a *answer) gpus(f *Facts) {
 	for _, row := range a.rows("pci", 7) {
 		class, vendor, device := strings.TrimPrefix(row[1], "0x"), hex4(row[2]), hex4(row[3])
 		if vendor == "" || device == "" {
-			a.odd("pci", strings.Join(row, " "))
+			a.addUnreadable("pci", strings.Join(row, " "))
 			continue
 		}
 		if strings.HasPrefix(class, "0680") { // a bridge of another kind, by NVIDIA: an NVSwitch up to the third generation
@@ -72,7 +72,7 @@ func (a *answer) pciNames() map[string]string {
 		id, name, ok := strings.Cut(line, " ")
 		if !ok || len(id) != 9 || id[4] != ':' {
 			if line != "" {
-				a.odd("pci_names", line)
+				a.addUnreadable("pci_names", line)
 			}
 			continue
 		}
@@ -94,7 +94,7 @@ func (a *answer) nvidiaTold() map[string]GPU {
 		case "Model":
 			g = GPU{Name: withoutVendor(value)}
 		case "GPU UUID":
-			g.UUID = told(value)
+			g.UUID = orEmpty(value)
 		case "Bus Location":
 			m[pciAddress(value)] = g
 		}
@@ -109,14 +109,14 @@ func (a *answer) nvidiaTold() map[string]GPU {
 		if mib, err := strconv.ParseInt(strings.TrimSpace(fields[1]), 10, 64); err == nil && mib > 0 && mib < 1<<40 {
 			g.Memory = mib << 20
 		}
-		g.UUID, g.Name = cmp.Or(told(clean(fields[2])), g.UUID), cmp.Or(withoutVendor(told(clean(fields[3]))), g.Name)
+		g.UUID, g.Name = cmp.Or(orEmpty(clean(fields[2])), g.UUID), cmp.Or(withoutVendor(orEmpty(clean(fields[3]))), g.Name)
 		m[address] = g
 	}
 	return m
 }
 
-// told is "" for what nvidia-smi and the driver write for what they do not know.
-func told(s string) string {
+// orEmpty is "" for what nvidia-smi and the driver write for what they do not know.
+func orEmpty(s string) string {
 	if strings.HasPrefix(s, "[") || strings.Contains(s, "?") || s == "Unknown" {
 		return ""
 	}

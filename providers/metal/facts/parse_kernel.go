@@ -118,7 +118,7 @@ func (a *answer) menu() (root *entry, defaults []string) {
 			defaults = append(defaults, strings.Join(shellWords(strings.TrimPrefix(line, "set default=")), " "))
 		}
 		if len(stack) > 64 {
-			a.odd("grub", line)
+			a.addUnreadable("grub", line)
 			return root, defaults
 		}
 	}

@@ -62,14 +62,14 @@ func (a *answer) nics(addresses map[string][]string) []NIC {
 // addresses reads `ip -o addr show` by interface.
 func (a *answer) addresses() map[string][]string {
 	if _, ok := a.sections["addresses"]; !ok {
-		a.odd("network", "ip and ss are missing: install the package iproute2")
+		a.addUnreadable("network", "ip and ss are missing: install the package iproute2")
 	}
 	m := map[string][]string{}
 	for _, line := range a.sections["addresses"] {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || (fields[2] != "inet" && fields[2] != "inet6") {
 			if len(fields) > 0 {
-				a.odd("addresses", line)
+				a.addUnreadable("addresses", line)
 			}
 			continue
 		}
@@ -81,7 +81,7 @@ func (a *answer) addresses() map[string][]string {
 		}
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			a.odd("addresses", line)
+			a.addUnreadable("addresses", line)
 			continue
 		}
 		if ip := p.Addr(); !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !slices.Contains(fields, "temporary") {
@@ -136,7 +136,7 @@ func (a *answer) route(line string) (Route, bool) {
 	to, ok := network(fields[0], six)
 	switch {
 	case !ok:
-		a.odd("routes", line)
+		a.addUnreadable("routes", line)
 		return Route{}, false
 	case madeForContainers(r.Dev) || r.Dev == "lo" || proto == "bird" || to.Addr().IsLinkLocalUnicast() || to.Addr().IsMulticast():
 		return Route{}, false // bird is Calico's
@@ -166,7 +166,7 @@ func (a *answer) listeners() []Listener {
 		if l, _, ok := ReadListener(line); ok {
 			list = append(list, l)
 		} else if strings.TrimSpace(line) != "" {
-			a.odd("sockets", line)
+			a.addUnreadable("sockets", line)
 		}
 	}
 	slices.SortFunc(list, func(x, y Listener) int {

@@ -31,7 +31,7 @@ func (a *answer) features() map[string]Feature {
 		case Present, Loadable, Blocked, Missing:
 			m[name] = is
 		default:
-			a.odd("features", name+"="+said[name])
+			a.addUnreadable("features", name+"="+said[name])
 			m[name] = Missing
 		}
 	}

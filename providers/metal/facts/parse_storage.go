@@ -31,13 +31,13 @@ func (a *answer) storage(f *Facts) {
 	for _, row := range a.rows("space", 3) {
 		numbers := strings.Fields(row[1])
 		if len(numbers) != 4 {
-			a.odd("space", row[0]+" "+row[1])
+			a.addUnreadable("space", row[0]+" "+row[1])
 			continue
 		}
 		block := a.count("space", numbers[0])
 		total, free := a.count("space", numbers[1]), a.count("space", numbers[2])
 		if block <= 0 || block > 1<<26 || total > 1<<40 || free > 1<<40 {
-			a.odd("space", row[0]+" "+row[1])
+			a.addUnreadable("space", row[0]+" "+row[1])
 			continue
 		}
 		f.Space = append(f.Space, Space{Path: clean(row[0]), Mount: clean(row[2]), Size: total * block, Free: free * block,
@@ -55,7 +55,7 @@ func (a *answer) filesystem(line string) (Filesystem, bool) {
 		var ok bool
 		if fields[i], rest, ok = strings.Cut(rest, " "); !ok {
 			if rest != "" {
-				a.odd("filesystems", line)
+				a.addUnreadable("filesystems", line)
 			}
 			return Filesystem{}, false
 		}
@@ -83,22 +83,22 @@ func keeps(kind, mount string) bool {
 	return false
 }
 
-// At is what is free where a path is or would be: a note of Space for it, or
+// SpaceAt is what is free where a path is or would be: a note of Space for it, or
 // else the filesystem that holds it. ok is false when neither is known.
-func (f *Facts) At(path string) (s Space, ok bool) {
+func (f *Facts) SpaceAt(path string) (s Space, ok bool) {
 	for _, s := range f.Space {
 		if s.Path == path {
 			return s, true
 		}
 	}
 	for _, fs := range f.Filesystems {
-		if len(fs.Mount) >= len(s.Mount) && below(path, fs.Mount) {
+		if len(fs.Mount) >= len(s.Mount) && isBelow(path, fs.Mount) {
 			s, ok = Space{Path: path, Mount: fs.Mount, Size: fs.Size, Free: fs.Free}, true
 		}
 	}
 	return s, ok
 }
 
-func below(path, mount string) bool {
+func isBelow(path, mount string) bool {
 	return path == mount || mount == "/" || strings.HasPrefix(path, strings.TrimSuffix(mount, "/")+"/")
 }

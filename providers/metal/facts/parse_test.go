@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 		if facts, _, err := parse(out); err == nil {
 			fit(t, facts)
 			Preflight(facts, Needs{Role: ControlPlane, PodNetworks: []string{"10.244.0.0/16"}, ServiceNetwork: "10.96.0.0/12"})
-			Together(map[string]Member{"a": {Facts: facts, Address: "10.0.0.1"}, "b": {Facts: facts, Address: "10.0.0.2"}})
+			CompareHosts(map[string]Member{"a": {Facts: facts, Address: "10.0.0.1"}, "b": {Facts: facts, Address: "10.0.0.2"}})
 		}
 	})
 }

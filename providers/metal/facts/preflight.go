@@ -227,7 +227,7 @@ func (p *problems) ports(f Facts, want Needs) {
 }
 
 func (p *problems) clock(f Facts, want Needs) {
-	if math.Abs(f.Clock.Offset) > MostOffset {
+	if math.Abs(f.Clock.Offset) > MaxOffset {
 		p.add(providers.Warning, "time_sync", "The clock is wrong, or ours is", "It is %.1f s (± %.1f s) %s the clock here. Certificates and signatures of repositories are not valid yet, or no longer, for a clock that is too far off.",
 			math.Abs(f.Clock.Offset), f.Clock.Resolution, side(f.Clock.Offset))
 	}

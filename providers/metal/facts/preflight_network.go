@@ -10,8 +10,8 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// declared are the networks of a cluster, as far as they are known.
-func (n Needs) declared() []declaredNetwork {
+// declaredNetworks are the networks of a cluster, as far as they are known.
+func (n Needs) declaredNetworks() []declaredNetwork {
 	var list []declaredNetwork
 	add := func(attribute, name, text string) {
 		if p, err := netip.ParsePrefix(text); err == nil { // its own validator says what is wrong with it otherwise
@@ -38,10 +38,10 @@ func Networks(f Facts, want Needs) []Problem {
 }
 
 func (p *problems) networks(f Facts, want Needs) {
-	if want.PrivateAddress != "" && !f.has(want.PrivateAddress) {
+	if want.PrivateAddress != "" && !f.hasAddress(want.PrivateAddress) {
 		p.add(providers.Error, "private_address", "The machine lacks its private address", "No interface has %s. It has %s.", want.PrivateAddress, cmp.Or(strings.Join(f.addresses(), ", "), "none that stoke could read"))
 	}
-	networks := want.declared()
+	networks := want.declaredNetworks()
 	for i, n := range networks {
 		for _, other := range networks[:i] {
 			if n.prefix.Overlaps(other.prefix) {
@@ -126,7 +126,7 @@ func isIPv4(address string) bool {
 	return err == nil && ip.Is4()
 }
 
-func (f *Facts) has(address string) bool {
+func (f *Facts) hasAddress(address string) bool {
 	want, err := netip.ParseAddr(address)
 	if err != nil {
 		return true // a name; only the machine could tell

@@ -69,7 +69,7 @@ func (p *problems) space(f Facts, want Needs) {
 		bad[s.Mount] = bad[s.Mount] || severe
 	}
 	for _, r := range rooms(want.Role, want.Packages) {
-		s, ok := f.At(r.path)
+		s, ok := f.SpaceAt(r.path)
 		if !ok {
 			continue
 		}

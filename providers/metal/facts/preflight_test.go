@@ -188,7 +188,7 @@ func TestSpace(t *testing.T) {
 		}
 	}
 	f := Facts{Filesystems: []Filesystem{{Mount: "/", Free: 1}, {Mount: "/var", Free: 2}, {Mount: "/varnish", Free: 3}}}
-	if s, ok := f.At("/var/lib"); !ok || s.Free != 2 {
+	if s, ok := f.SpaceAt("/var/lib"); !ok || s.Free != 2 {
 		t.Errorf("/var/lib is on %v, %v", s, ok)
 	}
 }

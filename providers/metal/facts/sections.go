@@ -59,7 +59,7 @@ func split(out []byte) (*answer, error) {
 			}
 			a.sections[name] = nil
 		default:
-			a.odd(name, line)
+			a.addUnreadable(name, line)
 		}
 	}
 	for _, name := range everySection() {
@@ -70,7 +70,7 @@ func split(out []byte) (*answer, error) {
 	return a, nil
 }
 
-func (a *answer) odd(section, line string) {
+func (a *answer) addUnreadable(section, line string) {
 	if len(a.unread) < 20 {
 		a.unread = append(a.unread, clean(section+": "+line))
 	}
@@ -92,7 +92,7 @@ func (a *answer) rows(section string, n int) [][]string {
 		fields := strings.Split(line, "\t")
 		if len(fields) != n {
 			if strings.TrimSpace(line) != "" {
-				a.odd(section, line)
+				a.addUnreadable(section, line)
 			}
 			continue
 		}
@@ -112,7 +112,7 @@ func (a *answer) pairs(section string) map[string]string {
 		case ok && !twice:
 			m[key] = strings.TrimSpace(value)
 		case strings.TrimSpace(line) != "":
-			a.odd(section, line)
+			a.addUnreadable(section, line)
 		}
 	}
 	return m
@@ -126,7 +126,7 @@ func (a *answer) count(section, text string) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		a.odd(section, text)
+		a.addUnreadable(section, text)
 		return 0
 	}
 	return n
@@ -161,12 +161,12 @@ func (a *answer) word(section, text string) string {
 	text = strings.TrimSpace(text)
 	for _, r := range text {
 		if r > unicode.MaxASCII || (!unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+:~@/", r)) {
-			a.odd(section, text)
+			a.addUnreadable(section, text)
 			return ""
 		}
 	}
 	if len(text) > longestText {
-		a.odd(section, text)
+		a.addUnreadable(section, text)
 		return ""
 	}
 	return text

@@ -26,7 +26,7 @@ func (f Facts) Stable() Facts {
 		}
 	}
 	f.Clock.Resolution = 0
-	if math.Abs(f.Clock.Offset) < MostOffset {
+	if math.Abs(f.Clock.Offset) < MaxOffset {
 		f.Clock.Offset = 0
 	}
 	return f

@@ -31,7 +31,7 @@ func (m Member) name() string { return strings.ToLower(cmp.Or(m.Needs.Hostname, 
 // InCluster is its address in the cluster's network.
 func (m Member) InCluster() string { return cmp.Or(m.Needs.PrivateAddress, m.Address) }
 
-func (m Member) holds(address string) bool { return m.Facts.has(address) }
+func (m Member) holds(address string) bool { return m.Facts.hasAddress(address) }
 
 // Mutual is a problem between machines.
 type Mutual struct {
@@ -39,12 +39,12 @@ type Mutual struct {
 	Hosts []string // whose it is, as they are called in Together, sorted
 }
 
-// Together reports faults between machines: names, ids and addresses that occur
+// CompareHosts reports faults between machines: names, ids and addresses that occur
 // twice, clocks that are apart, MTUs that differ, and networks of a cluster
 // that one machine declares and another is in. The machines go by what messages
 // call them.
-func Together(members map[string]Member) []Mutual {
-	t := together{members: members, names: slices.Sorted(maps.Keys(members))}
+func CompareHosts(members map[string]Member) []Mutual {
+	t := comparison{members: members, names: slices.Sorted(maps.Keys(members))}
 	t.unique()
 	t.addresses()
 	t.clocks()
@@ -56,26 +56,26 @@ func Together(members map[string]Member) []Mutual {
 // Distinct is the part of Together that holds for machines of different
 // clusters, too: a machine is one resource's, and an address one machine's.
 func Distinct(members map[string]Member) []Mutual {
-	t := together{members: members, names: slices.Sorted(maps.Keys(members))}
-	t.machines(t.same)
-	t.reached()
+	t := comparison{members: members, names: slices.Sorted(maps.Keys(members))}
+	t.machines(t.isOneMachine)
+	t.checkAddresses()
 	return t.found
 }
 
-type together struct {
+type comparison struct {
 	members map[string]Member
 	names   []string
 	found   []Mutual
 }
 
-func (t *together) add(s providers.Severity, hosts []string, path, summary, detail string, args ...any) {
+func (t *comparison) add(s providers.Severity, hosts []string, path, summary, detail string, args ...any) {
 	var p problems
 	p.add(s, path, summary, detail, args...)
 	t.found = append(t.found, Mutual{Problem: p[0], Hosts: slices.Compact(slices.Sorted(slices.Values(hosts)))})
 }
 
-// shared calls found for each value that several machines have, in order.
-func (t *together) shared(values func(Member) []string, found func(value string, hosts []string)) {
+// findShared calls found for each value that several machines have, in order.
+func (t *comparison) findShared(values func(Member) []string, found func(value string, hosts []string)) {
 	by := map[string][]string{}
 	for _, name := range t.names {
 		for _, v := range slices.Compact(slices.Sorted(slices.Values(values(t.members[name])))) {
@@ -95,11 +95,11 @@ func one(value func(Member) string) func(Member) []string {
 	return func(m Member) []string { return []string{value(m)} }
 }
 
-func (t *together) machines(counts func(hosts []string) bool) {
-	t.shared(one(func(m Member) string { return m.Facts.MachineID }), func(id string, hosts []string) {
+func (t *comparison) machines(counts func(hosts []string) bool) {
+	t.findShared(one(func(m Member) string { return m.Facts.MachineID }), func(id string, hosts []string) {
 		switch {
 		case !counts(hosts):
-		case t.same(hosts):
+		case t.isOneMachine(hosts):
 			t.add(providers.Error, hosts, "address", "These resources are one machine", "%s lead to the same machine (machine id %s, same addresses). A machine belongs to one resource: remove the others.", strings.Join(hosts, " and "), id)
 		default:
 			t.add(providers.Error, hosts, "", "Machines share a machine id", "%s all have %s in /etc/machine-id, as copies of one image do. Kubernetes and DHCP take them for one. On all but one:\n  rm /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; reboot", strings.Join(hosts, ", "), id)
@@ -107,24 +107,24 @@ func (t *together) machines(counts func(hosts []string) bool) {
 	})
 }
 
-func (t *together) unique() {
+func (t *comparison) unique() {
 	t.machines(func([]string) bool { return true })
-	t.shared(one(Member.name), func(name string, hosts []string) {
-		if !t.same(hosts) {
+	t.findShared(one(Member.name), func(name string, hosts []string) {
+		if !t.isOneMachine(hosts) {
 			t.add(providers.Error, hosts, "hostname", "Machines share a host name", "%s are all called %s. Nodes go by their names: set another hostname for all but one.", strings.Join(hosts, ", "), name)
 		}
 	})
-	t.shared(one(func(m Member) string { return m.Facts.ProductUUID }), func(id string, hosts []string) {
-		if !t.same(hosts) {
+	t.findShared(one(func(m Member) string { return m.Facts.ProductUUID }), func(id string, hosts []string) {
+		if !t.isOneMachine(hosts) {
 			t.add(providers.Warning, hosts, "", "Machines share a product UUID", "The firmware of %s says %s. Kubernetes "+
 				"requires a unique one, and stoke does not depend on it.", strings.Join(hosts, ", "), id)
 		}
 	})
 }
 
-// same tells whether these are one machine: it was booted once, and has the
+// isOneMachine tells whether these are one machine: it was booted once, and has the
 // same addresses and cards.
-func (t *together) same(hosts []string) bool {
+func (t *comparison) isOneMachine(hosts []string) bool {
 	key := func(name string) string {
 		f := t.members[name].Facts
 		macs := []string{f.MachineID, f.BootID}
@@ -142,21 +142,21 @@ func ofItsOwn(nic NIC) bool {
 	return !begins(nic.Name, "br-", "docker", "lxcbr", "lxdbr", "incusbr", "podman", "virbr")
 }
 
-// reached checks the addresses that machines are reached by, and returns those
+// checkAddresses checks the addresses that machines are reached by, and returns those
 // that several are.
-func (t *together) reached() map[string]bool {
+func (t *comparison) checkAddresses() map[string]bool {
 	twice := map[string]bool{}
-	t.shared(one(func(m Member) string { return strings.ToLower(m.InCluster()) }), func(address string, hosts []string) {
+	t.findShared(one(func(m Member) string { return strings.ToLower(m.InCluster()) }), func(address string, hosts []string) {
 		twice[address] = true
-		if !t.same(hosts) {
+		if !t.isOneMachine(hosts) {
 			t.add(providers.Error, hosts, "address", "Machines share an address", "%s all have the address %s.", strings.Join(hosts, ", "), address)
 		}
 	})
 	return twice
 }
 
-func (t *together) addresses() {
-	twice := t.reached()
+func (t *comparison) addresses() {
+	twice := t.checkAddresses()
 	held := func(m Member) []string {
 		var list []string
 		for _, nic := range m.Facts.NICs {
@@ -168,8 +168,8 @@ func (t *together) addresses() {
 		}
 		return list
 	}
-	t.shared(held, func(address string, hosts []string) {
-		if twice[address] || t.same(hosts) {
+	t.findShared(held, func(address string, hosts []string) {
+		if twice[address] || t.isOneMachine(hosts) {
 			return
 		}
 		// It does harm where one of them is reached by it; elsewhere it may be a
@@ -187,7 +187,7 @@ func (t *together) addresses() {
 
 // clocks compares each with the median, so that one that is off is named, and
 // not all the others.
-func (t *together) clocks() {
+func (t *comparison) clocks() {
 	if len(t.names) < 2 {
 		return
 	}
@@ -199,15 +199,15 @@ func (t *together) clocks() {
 	for _, name := range t.names {
 		c := t.members[name].Facts.Clock
 		apart := c.Offset - median.Offset
-		if math.Abs(apart)-c.Resolution-median.Resolution <= MostOffset {
+		if math.Abs(apart)-c.Resolution-median.Resolution <= MaxOffset {
 			continue
 		}
 		t.add(providers.Error, []string{name}, "time_sync", "Clocks are too far apart", "%s is %.1f s %s %s, and most is %g s: certificates would not be valid yet, or leases end too early. Set time_sync, or see why it does not keep the time (%s).",
-			name, math.Abs(apart), side(apart), middle, MostOffset, cmp.Or(c.Service, "nothing does"))
+			name, math.Abs(apart), side(apart), middle, MaxOffset, cmp.Or(c.Service, "nothing does"))
 	}
 }
 
-func (t *together) mtu() {
+func (t *comparison) mtu() {
 	by := map[int][]string{}
 	for _, name := range t.names {
 		m := t.members[name]
@@ -227,10 +227,10 @@ func (t *together) mtu() {
 }
 
 // networks: what one machine declares for its cluster may not hold the others.
-func (t *together) networks() {
+func (t *comparison) networks() {
 	by := map[declaredNetwork][]string{}
 	for _, name := range t.names {
-		for _, d := range t.members[name].Needs.declared() {
+		for _, d := range t.members[name].Needs.declaredNetworks() {
 			by[d] = append(by[d], name)
 		}
 	}

@@ -89,7 +89,7 @@ func TestTogether(t *testing.T) {
 		tt.change(m)
 		got := []string{}
 		list.Case("%s", tt.name)
-		for _, p := range Together(m) {
+		for _, p := range CompareHosts(m) {
 			say(list, []Problem{p.Problem})
 			got = append(got, heads([]Problem{p.Problem})[0]+": "+strings.Join(p.Hosts, " "))
 			if p.Detail == "" || strings.Contains(p.Detail, "%!") {
@@ -100,7 +100,7 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if got := Together(map[string]Member{"a": {}}); len(got) > 0 {
+	if got := CompareHosts(map[string]Member{"a": {}}); len(got) > 0 {
 		t.Errorf("one machine: %v", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestTogetherAll(t *testing.T) {
 		edit(m, name, func(x *Member) { x.Facts.Hostname, x.Facts.ProductUUID = "node", "one" })
 	}
 	edit(m, "metal_host.n[7]", func(x *Member) { x.Facts.Clock.Offset = 30 })
-	if got := Together(m); len(got) != 3 || len(got[0].Hosts) != 32 {
+	if got := CompareHosts(m); len(got) != 3 || len(got[0].Hosts) != 32 {
 		t.Errorf("got %+v", got)
 	}
 }

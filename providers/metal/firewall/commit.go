@@ -30,7 +30,7 @@ type RolledBackError struct {
 	Unseen error
 }
 
-const mostLines = 20
+const maxLines = 20
 
 const (
 	ufwTime      = 3 * time.Second // that ufw has for each rule
@@ -57,7 +57,7 @@ func (e *RolledBackError) Error() string {
 	}
 	list := func(what string, lines []string) {
 		for i, l := range lines {
-			if i == mostLines {
+			if i == maxLines {
 				fmt.Fprintf(&b, "  … and %d more\n", len(lines)-i)
 				return
 			}

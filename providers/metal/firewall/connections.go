@@ -141,8 +141,8 @@ func readEndpoint(s string) (netip.Addr, uint16, error) {
 	return address.Unmap(), uint16(port), nil
 }
 
-// Cut is something that works now and would not with new rules.
-type Cut struct {
+// CutConnection is something that works now and would not with new rules.
+type CutConnection struct {
 	Text string
 	Own  bool // it is the way that we come ourselves
 }
@@ -150,7 +150,7 @@ type Cut struct {
 // Cuts is what rules cut that was open before: the old rules, or none where
 // there is nothing yet. Connections that stand go on; whoever is cut could not
 // come back.
-func (c Connections) Cuts(want Spec, before *Spec) []Cut {
+func (c Connections) Cuts(want Spec, before *Spec) []CutConnection {
 	after := newJudge(want)
 	allows := func(protocol Protocol, port uint16, from netip.Addr) bool {
 		return after.allows(protocol, port, from) || c.LetIn != nil && c.LetIn(protocol, port, from)
@@ -162,9 +162,9 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 		was = j.allows
 		closedBefore = func(l Listener) bool { return !j.opens(l.Protocol, l.Port) }
 	}
-	var cuts []Cut
+	var cuts []CutConnection
 	if c.Own.IsValid() && !allows(TCP, c.OwnPort, c.Own) {
-		cuts = append(cuts, Cut{Own: true, Text: fmt.Sprintf("cuts stoke's own way in: SSH from %s to port %d. "+
+		cuts = append(cuts, CutConnection{Own: true, Text: fmt.Sprintf("cuts stoke's own way in: SSH from %s to port %d. "+
 			"The machine would take these rules back; declare %[1]s in ssh_from", c.Own, c.OwnPort)})
 	}
 	programs := map[uint16]string{}
@@ -173,7 +173,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 			programs[l.Port] = l.Program
 		}
 		if !after.opens(l.Protocol, l.Port) && !closedBefore(l) && (c.LetIn == nil || !c.LetIn(l.Protocol, l.Port, netip.Addr{})) {
-			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s can no longer be reached", port(l.Protocol, l.Port, l.Program))})
+			cuts = append(cuts, CutConnection{Text: fmt.Sprintf("%s can no longer be reached", port(l.Protocol, l.Port, l.Program))})
 		}
 	}
 	for _, p := range c.Peers {
@@ -182,7 +182,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 			continue // without a role the firewall does not filter connections to pods
 		}
 		if !own && !allows(TCP, p.Port, p.Address) && was(TCP, p.Port, p.Address) {
-			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s, which is connected to %s, cannot come back", p.Address, port(TCP, p.Port, programs[p.Port]))})
+			cuts = append(cuts, CutConnection{Text: fmt.Sprintf("%s, which is connected to %s, cannot come back", p.Address, port(TCP, p.Port, programs[p.Port]))})
 		}
 	}
 	return cuts

@@ -93,7 +93,7 @@ func TestCuts(t *testing.T) {
 	c.Own, c.OwnPort = netip.MustParseAddr("203.0.113.7"), 22
 	spec := Spec{Role: Worker, Nodes: addrs("10.0.0.10", "10.0.0.11"), SSH: ranges("203.0.113.7"), NodePorts: []Rule{{Ports: []Ports{{TCP, 30080, 30080}}}}}
 	list := hosttest.NewChecks(t, "firewall-cuts")
-	texts := func(cuts []Cut) (out []string) {
+	texts := func(cuts []CutConnection) (out []string) {
 		for _, c := range cuts {
 			list.Say("%s", c.Text)
 			out = append(out, c.Text)
@@ -143,7 +143,7 @@ func TestCuts(t *testing.T) {
 		"allow tcp 5433 0.0.0.0/0 any 0.0.0.0/0 in":                                                         true, "allow udp 5432 0.0.0.0/0 any 0.0.0.0/0 in": true,
 	} {
 		c.LetIn = ufw(rules).LetsIn
-		if got := slices.ContainsFunc(c.Cuts(spec, nil), func(c Cut) bool { return c.Text == want[0] }); got != cut {
+		if got := slices.ContainsFunc(c.Cuts(spec, nil), func(c CutConnection) bool { return c.Text == want[0] }); got != cut {
 			t.Errorf("%s: nobody reaches it: %v", rules, got)
 		}
 	}
@@ -160,7 +160,9 @@ func TestCuts(t *testing.T) {
 			t.Errorf("%s: %v", rules, got)
 		}
 		everybody := strings.Contains(rules, "0.0.0.0/0 in") && in || strings.Contains(rules, "OpenSSH")
-		if cut := slices.ContainsFunc(c.Cuts(spec, nil), func(c Cut) bool { return strings.HasPrefix(c.Text, "203.0.113.8, which is connected to tcp 22") }); in && cut == (everybody || strings.Contains(rules, "203.0.113.0/24")) {
+		if cut := slices.ContainsFunc(c.Cuts(spec, nil), func(c CutConnection) bool {
+			return strings.HasPrefix(c.Text, "203.0.113.8, which is connected to tcp 22")
+		}); in && cut == (everybody || strings.Contains(rules, "203.0.113.0/24")) {
 			t.Errorf("%s: another that is connected is cut: %v", rules, cut)
 		}
 	}

@@ -22,7 +22,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		return nil, err
 	}
 	var was rulesWas
-	if _, err := rec.Was(rulesKey, &was); err != nil {
+	if _, err := rec.ReadNote(rulesKey, &was); err != nil {
 		return nil, err
 	}
 	outcomes, err := giveBack(ctx, m, rec, was, have)
@@ -65,14 +65,14 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 func giveBack(ctx context.Context, m host.Machine, rec *host.Record, was rulesWas, have Have) ([]host.Outcome, error) {
 	ufw := ufwCommands(was.UFW, have.ufw)
 	var outcomes []host.Outcome
-	if !was.nothing() {
+	if !was.isEmpty() {
 		outcomes = append(outcomes, host.Outcome{Fact: "firewall rules", Fate: host.Restored})
 	}
 	if len(ufw) == 0 && (was.Table == "" || was.Table == have.listed && have.pending == "") {
 		return outcomes, nil
 	}
 	none := Spec{Role: NoRole}
-	if _, err := rec.Was(confirmKey, &none.Confirm); err != nil {
+	if _, err := rec.ReadNote(confirmKey, &none.Confirm); err != nil {
 		return nil, err
 	}
 	_, done, err := commit(ctx, m, none, have, change{file: append(NftTable{}.File(), was.Table...), ufw: ufw})

@@ -16,7 +16,7 @@ type rulesWas struct {
 	Enabled, Active bool      // the unit
 }
 
-func (w rulesWas) nothing() bool { return w.Table == "" && len(w.UFW) == 0 }
+func (w rulesWas) isEmpty() bool { return w.Table == "" && len(w.UFW) == 0 }
 
 // Table is what this package looks after. The rules are one fact: they are loaded,
 // confirmed and given back together.
@@ -30,7 +30,7 @@ var Table = host.Table[Spec, Have]{{
 	Diff:  diff,
 	Back: func(rec *host.Record, _ string) host.Change {
 		var was rulesWas
-		if _, err := rec.Was(rulesKey, &was); err == nil && was.nothing() {
+		if _, err := rec.ReadNote(rulesKey, &was); err == nil && was.isEmpty() {
 			return removed
 		}
 		return host.Change{Fact: "firewall rules get their former values", Path: []string{"rules"}}

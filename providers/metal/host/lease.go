@@ -13,8 +13,8 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
-// mostTries is how often a command is run whose connection breaks each time.
-const mostTries = 3
+// maxTries is how often a command is run whose connection breaks each time.
+const maxTries = 3
 
 // lockScript does everything that is done to the lock, one process at a time:
 // flock ends with the process that has it. $1 is the folder, $2 what to do, $3
@@ -162,9 +162,9 @@ func (s *lease) doubt() {
 	s.seen = time.Time{}
 }
 
-// held asks the machine when the last answer is older than two heartbeats: this
+// checkHeld asks the machine when the last answer is older than two heartbeats: this
 // process may have been suspended, and then only the wall clock continued.
-func (s *lease) held(ctx context.Context) error {
+func (s *lease) checkHeld(ctx context.Context) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
@@ -243,12 +243,12 @@ func (g *guarded) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 	once := cmd
 	once.Once = true
 	for try := 1; ; try++ {
-		if err := g.lease.held(ctx); err != nil {
+		if err := g.lease.checkHeld(ctx); err != nil {
 			return ssh.Output{}, err
 		}
 		out, err := g.Machine.Run(ctx, once)
 		var lost *ssh.LostError
-		if cmd.Once || !errors.As(err, &lost) || try == mostTries {
+		if cmd.Once || !errors.As(err, &lost) || try == maxTries {
 			return out, err
 		}
 		g.lease.doubt()
@@ -256,7 +256,7 @@ func (g *guarded) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 }
 
 func (g *guarded) Put(ctx context.Context, f ssh.File) error {
-	if err := g.lease.held(ctx); err != nil {
+	if err := g.lease.checkHeld(ctx); err != nil {
 		return err
 	}
 	ctx, done := g.lease.bind(ctx)

@@ -21,7 +21,7 @@ const (
 	lockLease = 30 * time.Second // without a heartbeat for that long, a holder is dead
 	lockBeat  = 5 * time.Second
 	lockWait  = 5 * time.Minute
-	mostWho   = 200 // bytes of what a holder says of itself
+	maxWho    = 200 // bytes of what a holder says of itself
 )
 
 // Locks keeps two operators off one machine. It belongs to a process, which has
@@ -108,7 +108,7 @@ type Lock struct {
 func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 	key := identity(m)
 	if s := leaseFrom(ctx); s != nil && identity(s.machine) == key { // within a turn
-		return &Lock{locks: l, lease: s, ctx: ctx, machine: m}, s.held(ctx)
+		return &Lock{locks: l, lease: s, ctx: ctx, machine: m}, s.checkHeld(ctx)
 	}
 	t := l.enter(key)
 	if err := t.wait(ctx); err != nil {
@@ -140,9 +140,9 @@ func (l *Lock) Context() context.Context { return l.ctx }
 // Machine is the machine; it runs nothing once the lock is lost.
 func (l *Lock) Machine() Machine { return l.machine }
 
-// Held asks the machine whether the lock is still ours, unless it said so a
+// CheckHeld asks the machine whether the lock is still ours, unless it said so a
 // moment ago.
-func (l *Lock) Held(ctx context.Context) error { return l.lease.held(ctx) }
+func (l *Lock) CheckHeld(ctx context.Context) error { return l.lease.checkHeld(ctx) }
 
 // Unlock ends the turn. The machine is unlocked when no other turn in this
 // process waits for it. It may be called again.
@@ -225,7 +225,7 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 			return s, nil
 		case a.state != "busy":
 			return nil, fmt.Errorf("lock %s: it says %q", m.Name(), a.state)
-		case a.token != gone && dead(a.process):
+		case a.token != gone && hasEnded(a.process):
 			gone = a.token // it ran here and was killed
 			continue
 		}
@@ -261,8 +261,8 @@ func oneLine(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > mostWho {
-		s = strings.ToValidUTF8(s[:mostWho], "")
+	if len(s) > maxWho {
+		s = strings.ToValidUTF8(s[:maxWho], "")
 	}
 	return strings.Join(strings.Fields(s), " ")
 }

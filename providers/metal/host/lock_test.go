@@ -89,7 +89,7 @@ func TestLockKeepsOthersOut(t *testing.T) {
 	if !errors.As(err, &locked) || locked.Who != "alice@laptop, process 1" {
 		t.Fatalf("the second one: %v", err)
 	}
-	if err := lock.Held(t.Context()); err != nil {
+	if err := lock.CheckHeld(t.Context()); err != nil {
 		t.Error(err)
 	}
 	lock.Unlock()

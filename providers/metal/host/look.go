@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// mostLines bounds what a machine may say in one look.
-const mostLines = 100_000
+// maxLines bounds what a machine may say in one look.
+const maxLines = 100_000
 
 // Lines is the parser of a look at a machine. A look is a script that prints
 // lines, each a kind and fields with tabs between them, and "end" as the last.
@@ -32,8 +32,8 @@ func Fields(n int, take func(f []string) error) Line { return Line{fields: n, ta
 // Data is Fields with the last one in base64, which is taken decoded.
 func Data(n int, take func(f []string) error) Line { return Line{fields: n, data: true, take: take} }
 
-// Once is a line that occurs exactly once.
-func (l Line) Once() Line { l.once = true; return l }
+// ExactlyOnce is a line that occurs exactly once.
+func (l Line) ExactlyOnce() Line { l.once = true; return l }
 
 // Look runs a script and parses its output. Errors contain what, the observed
 // thing.
@@ -73,7 +73,7 @@ func (l Lines) Read(out []byte) error {
 		}
 		f := strings.Split(text, "\t")
 		line, known := l[f[0]]
-		if n++; !known || line.fields > 0 && len(f) != line.fields+1 || n > mostLines {
+		if n++; !known || line.fields > 0 && len(f) != line.fields+1 || n > maxLines {
 			return fmt.Errorf("line %d of the answer, %.80q with %d fields, is not a requested one", n, f[0], len(f)-1)
 		}
 		times[f[0]]++
@@ -101,9 +101,9 @@ func Text(to *string) func([]string) error {
 	return func(f []string) error { *to = f[0]; return nil }
 }
 
-// Is takes whether a line's first field is one of some words; without any, that
+// FirstFieldIs takes whether a line's first field is one of some words; without any, that
 // there is such a line.
-func Is(to *bool, words ...string) func([]string) error {
+func FirstFieldIs(to *bool, words ...string) func([]string) error {
 	return func(f []string) error { *to = *to || len(words) == 0 || slices.Contains(words, f[0]); return nil }
 }
 

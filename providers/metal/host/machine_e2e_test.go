@@ -110,7 +110,7 @@ func TestKilledHolders(t *testing.T) {
 			if took > test.most {
 				t.Errorf("it took %s", took)
 			}
-			if err := lock.Held(t.Context()); err != nil {
+			if err := lock.CheckHeld(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

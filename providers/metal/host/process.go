@@ -27,9 +27,9 @@ func process(pid string) string {
 	return fmt.Sprintf("%s %s %s %s", strings.TrimSpace(string(boot)), space, number, fields[19])
 }
 
-// dead reports whether a process ran on this computer, where it could be seen
+// hasEnded reports whether a process ran on this computer, where it could be seen
 // from here, and runs no more.
-func dead(name string) bool {
+func hasEnded(name string) bool {
 	fields := strings.Fields(name)
 	self := strings.Fields(process("self"))
 	if len(fields) != 4 || len(self) != 4 || fields[0] != self[0] || fields[1] != self[1] {

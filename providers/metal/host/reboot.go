@@ -21,7 +21,7 @@ type Boot struct {
 	Failed []string
 }
 
-func (b Boot) same(other Boot) bool { return b.ID == other.ID && b.Start == other.Start }
+func (b Boot) equal(other Boot) bool { return b.ID == other.ID && b.Start == other.Start }
 
 // RebootLimits are how long to wait; zero values are the defaults.
 type RebootLimits struct {
@@ -100,7 +100,7 @@ func Reboot(ctx context.Context, m Machine, limits RebootLimits) (Boot, error) {
 	lease := leaseFrom(ctx)
 	direct := m
 	if lease != nil {
-		if err := lease.held(ctx); err != nil {
+		if err := lease.checkHeld(ctx); err != nil {
 			return Boot{}, err
 		}
 		lease.pause()
@@ -140,7 +140,7 @@ func (w *rebooting) run(ctx context.Context) (Boot, error) {
 			if err := w.patience(ctx, err, began); err != nil {
 				return Boot{}, err
 			}
-		case !b.same(w.before):
+		case !b.equal(w.before):
 			Step(ctx, "restarted after %s", time.Since(began).Round(time.Second))
 			return w.settle(ctx, b)
 		case time.Since(began) > w.limits.Up:
@@ -218,7 +218,7 @@ func (w *rebooting) settle(ctx context.Context, b Boot) (Boot, error) {
 		}
 		next, err := w.ask(ctx)
 		switch {
-		case err == nil && !next.same(up):
+		case err == nil && !next.equal(up):
 			return next, fmt.Errorf("%s restarted once more by itself: look at its console", w.machine.Name())
 		case err == nil:
 			b = next

@@ -78,11 +78,11 @@ func NewRecord(ctx context.Context, m Machine, kind, id, by string) (*Record, er
 // ID is the resource that the record belongs to.
 func (r *Record) ID() string { return r.data.ID }
 
-// By is the address of the resource when the record was made.
-func (r *Record) By() string { return r.data.By }
+// Owner is the address of the resource when the record was made.
+func (r *Record) Owner() string { return r.data.By }
 
-// Declared is what Declare kept last, nil for nothing. It comes from the machine.
-func (r *Record) Declared() json.RawMessage {
+// LastDeclared is what Declare kept last, nil for nothing. It comes from the machine.
+func (r *Record) LastDeclared() json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.data.Declared
@@ -170,8 +170,8 @@ func (r *Record) replace(ctx context.Context, is map[string]any, drop ...string)
 	return err
 }
 
-// Was reads the note under a key; false when there is nothing.
-func (r *Record) Was(key string, into any) (bool, error) {
+// ReadNote reads the note under a key; false when there is nothing.
+func (r *Record) ReadNote(key string, into any) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, ok := r.data.Was[key]
@@ -237,7 +237,7 @@ esac`
 func (r *Record) KeepFile(ctx context.Context, name string) error {
 	key := "file " + name
 	var was string
-	if known, err := r.Was(key, &was); known || err != nil {
+	if known, err := r.ReadNote(key, &was); known || err != nil {
 		return err
 	}
 	out, err := Script(ctx, r.m, backup, name, r.copyOf(name))
@@ -261,7 +261,7 @@ func (r *Record) WriteFile(ctx context.Context, name string, content []byte) err
 func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) {
 	key := "file " + name
 	var was string
-	known, err := r.Was(key, &was)
+	known, err := r.ReadNote(key, &was)
 	if err != nil || !known {
 		return Outcome{Fact: "file " + name, Fate: Left, Why: "stoke did not change it"}, err
 	}
@@ -303,7 +303,7 @@ func (r *Record) KeptFiles() []string {
 // KeptAbsent reports whether KeepFile found no file.
 func (r *Record) KeptAbsent(name string) bool {
 	was := ""
-	_, err := r.Was("file "+name, &was)
+	_, err := r.ReadNote("file "+name, &was)
 	return err == nil && was == "absent"
 }
 

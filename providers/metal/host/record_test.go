@@ -42,8 +42,8 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	var was string
-	if ok, err := r.Was("sysctl a", &was); !ok || err != nil || was != "0" || r.ID() != "id1" || r.By() != "metal_host.a" {
-		t.Errorf("read back %q %v %v, id %q by %q", was, ok, err, r.ID(), r.By())
+	if ok, err := r.ReadNote("sysctl a", &was); !ok || err != nil || was != "0" || r.ID() != "id1" || r.Owner() != "metal_host.a" {
+		t.Errorf("read back %q %v %v, id %q by %q", was, ok, err, r.ID(), r.Owner())
 	}
 	if diff := cmp.Diff([]string{"/etc/a", "/etc/b"}, r.KeptFiles()); diff != "" {
 		t.Error(diff)

@@ -147,7 +147,7 @@ func TestLaidOver(t *testing.T) {
 	if got := c.KubeletConfiguration()["clusterDomain"]; got != "lab.example" {
 		t.Errorf("the domain is %v", got)
 	}
-	merged := laid(map[string]any{"a": map[string]any{"x": 1, "y": 2}, "b": 1}, map[string]any{"a": map[string]any{"y": 3}, "b": map[string]any{"z": 1}})
+	merged := mergeOver(map[string]any{"a": map[string]any{"x": 1, "y": 2}, "b": 1}, map[string]any{"a": map[string]any{"y": 3}, "b": map[string]any{"z": 1}})
 	if got := fmt.Sprint(merged); got != "map[a:map[x:1 y:3] b:map[z:1]]" {
 		t.Errorf("merged: %s", got)
 	}

@@ -37,8 +37,8 @@ func KeepLogs(ctx context.Context, m host.Machine, file string) error {
 	return err
 }
 
-// mostSaid is how many lines of such a file an error has.
-const mostSaid = 12
+// maxSaid is how many lines of such a file an error has.
+const maxSaid = 12
 
 const lastErrors = `# the last errors that were kept
 grep -E '^[EF][0-9]{4} |[[:space:]][EF][0-9]{4} |level=(error|fatal)|"level":"(error|fatal)"' "$1" | tail -n "$2" | cut -c 1-400`
@@ -46,7 +46,7 @@ grep -E '^[EF][0-9]{4} |[[:space:]][EF][0-9]{4} |level=(error|fatal)|"level":"(e
 // LastErrors are those in a file that KeepLogs has written; "" where they
 // cannot be had.
 func LastErrors(ctx context.Context, m host.Machine, file string) string {
-	out, _, err := host.LookStatus(ctx, m, "sh", "-c", lastErrors, "sh", file, strconv.Itoa(mostSaid))
+	out, _, err := host.LookStatus(ctx, m, "sh", "-c", lastErrors, "sh", file, strconv.Itoa(maxSaid))
 	if err != nil {
 		return ""
 	}

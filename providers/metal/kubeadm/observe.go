@@ -113,14 +113,14 @@ func Observe(ctx context.Context, m host.Machine) (Facts, error) {
 	f := Facts{Certificates: map[string]Certificate{}}
 	there := map[string]bool{}
 	lines := host.Lines{
-		"kubeadm": host.Fields(1, host.Text(&f.Kubeadm)).Once(),
-		"restart": host.Fields(1, host.Is(&f.RestartDue, "due")),
-		"kubelet": host.Fields(1, func(v []string) error { f.Kubelet = strings.TrimPrefix(v[0], "Kubernetes "); return nil }).Once(),
-		"active":  host.Fields(1, host.Is(&f.KubeletActive, "active")).Once(),
-		"enabled": host.Fields(1, host.Is(&f.KubeletEnabled, "enabled")).Once(),
-		"running": host.Fields(1, host.Is(&f.Running)),
+		"kubeadm": host.Fields(1, host.Text(&f.Kubeadm)).ExactlyOnce(),
+		"restart": host.Fields(1, host.FirstFieldIs(&f.RestartDue, "due")),
+		"kubelet": host.Fields(1, func(v []string) error { f.Kubelet = strings.TrimPrefix(v[0], "Kubernetes "); return nil }).ExactlyOnce(),
+		"active":  host.Fields(1, host.FirstFieldIs(&f.KubeletActive, "active")).ExactlyOnce(),
+		"enabled": host.Fields(1, host.FirstFieldIs(&f.KubeletEnabled, "enabled")).ExactlyOnce(),
+		"running": host.Fields(1, host.FirstFieldIs(&f.Running)),
 		"there":   host.Fields(1, func(v []string) error { there[v[0]] = true; f.Left = append(f.Left, v[0]); return nil }),
-		"etcd":    host.Fields(1, host.Is(&f.Etcd, "yes")),
+		"etcd":    host.Fields(1, host.FirstFieldIs(&f.Etcd, "yes")),
 		"server":  host.Fields(1, host.Text(&f.Server)),
 		"certificate": host.Data(2, func(v []string) error {
 			return f.certificate(v[0], []byte(v[1]))

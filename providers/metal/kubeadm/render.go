@@ -99,14 +99,14 @@ func (c Cluster) Configuration() ([]byte, error) {
 // KubeletConfiguration is the document of that kind for all kubelets of the
 // cluster: stoke's defaults with Cluster.Kubelet laid over them.
 func (c Cluster) KubeletConfiguration() map[string]any {
-	return laid(map[string]any{
+	return mergeOver(map[string]any{
 		"apiVersion": kubeletAPI, "kind": "KubeletConfiguration",
 		"cgroupDriver": "systemd", "clusterDomain": cmp.Or(c.Domain, defaultDomain),
 	}, c.Kubelet)
 }
 
 func (c Cluster) proxyConfiguration() map[string]any {
-	return laid(map[string]any{"apiVersion": proxyAPI, "kind": "KubeProxyConfiguration", "mode": "nftables"}, c.Proxy)
+	return mergeOver(map[string]any{"apiVersion": proxyAPI, "kind": "KubeProxyConfiguration", "mode": "nftables"}, c.Proxy)
 }
 
 // Configuration is what kubeadm join reads to make a machine a worker.
@@ -159,14 +159,14 @@ func duration(d time.Duration) string {
 	return d.String()
 }
 
-// laid is a document with fields of another one over it: maps are merged, and
+// mergeOver is a document with fields of another one over it: maps are merged, and
 // everything else is replaced.
-func laid(under, over map[string]any) map[string]any {
+func mergeOver(under, over map[string]any) map[string]any {
 	merged := maps.Clone(under)
 	for key, value := range over {
 		below, isMap := merged[key].(map[string]any)
 		if above, both := value.(map[string]any); both && isMap {
-			value = laid(below, above)
+			value = mergeOver(below, above)
 		}
 		merged[key] = value
 	}

@@ -135,7 +135,7 @@ func run(ctx context.Context, m host.Machine, script string, configuration []byt
 		defer close(done)
 		follow(watch, m, verb)
 	}()
-	out, err := m.Run(ctx, host.Command{Args: append([]string{"sh", "-c", script, "sh", strings.Join(inside(configuration), ",")}, args...), Stdin: configuration, Once: true})
+	out, err := m.Run(ctx, host.Command{Args: append([]string{"sh", "-c", script, "sh", strings.Join(clusterNames(configuration), ",")}, args...), Stdin: configuration, Once: true})
 	stop()
 	<-done
 	return failure(m, verb, out, err)
@@ -165,13 +165,13 @@ func failure(m host.Machine, verb string, out ssh.Output, err error) error {
 			is.Failed = append(is.Failed, f[1])
 		}
 	}
-	is.Lines = is.Lines[max(0, len(is.Lines)-mostLines):]
+	is.Lines = is.Lines[max(0, len(is.Lines)-maxLines):]
 	return is
 }
 
-// inside are the networks, addresses and names of the cluster that a configuration
+// clusterNames are the networks, addresses and names of the cluster that a configuration
 // is of.
-func inside(configuration []byte) []string {
+func clusterNames(configuration []byte) []string {
 	var all []string
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -210,7 +210,7 @@ func inside(configuration []byte) []string {
 	return all
 }
 
-const mostLines = 20
+const maxLines = 20
 
 var (
 	preflightFailed = pattern.New(`^\[ERROR ([^\]]+)\]`)

@@ -70,7 +70,7 @@ func TestTokensStayHidden(t *testing.T) {
 
 func TestTokensLiveShortly(t *testing.T) {
 	m := answers(hosttest.Answer{}, nil)
-	for _, life := range []time.Duration{0, -time.Minute, MostTokenLife + time.Second, 24 * time.Hour} {
+	for _, life := range []time.Duration{0, -time.Minute, MaxTokenLife + time.Second, 24 * time.Hour} {
 		if err := Grant(t.Context(), m, NewToken(), "n", life); err == nil {
 			t.Errorf("a token may live for %s", life)
 		}
@@ -101,7 +101,7 @@ func TestFailureSaysWhat(t *testing.T) {
 	if want := []string{"Swap", "Port-6443"}; !slices.Equal(failed.Failed, want) {
 		t.Errorf("failed checks %v, want %v", failed.Failed, want)
 	}
-	if len(failed.Lines) != mostLines || strings.Contains(err.Error(), "0123456789abcdef") {
+	if len(failed.Lines) != maxLines || strings.Contains(err.Error(), "0123456789abcdef") {
 		t.Errorf("%d lines: %v", len(failed.Lines), err)
 	}
 	var command *ssh.CommandError
@@ -162,11 +162,11 @@ func TestInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(inside(config), " "), "192.0.2.10 10.112.0.0/16 fd00:2::/112 10.64.0.0/14 fd00:1::/48 .svc .lab.example api.lab.example"; got != want {
+	if got, want := strings.Join(clusterNames(config), " "), "192.0.2.10 10.112.0.0/16 fd00:2::/112 10.64.0.0/14 fd00:1::/48 .svc .lab.example api.lab.example"; got != want {
 		t.Errorf("inside the cluster are %s, want %s", got, want)
 	}
 	join, err := Join{Endpoint: "192.0.2.10:6443", CAHash: someHash, Token: NewToken()}.Configuration(fullNode())
-	if got := inside(join); err != nil || !slices.Equal(got, []string{"192.0.2.10"}) {
+	if got := clusterNames(join); err != nil || !slices.Equal(got, []string{"192.0.2.10"}) {
 		t.Errorf("inside the cluster of a join are %v, %v", got, err)
 	}
 	for _, test := range []struct{ env, want string }{

@@ -18,8 +18,8 @@ import (
 	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-// MostTokenLife is how long a token for a join may live.
-const MostTokenLife = 10 * time.Minute
+// MaxTokenLife is how long a token for a join may live.
+const MaxTokenLife = 10 * time.Minute
 
 // joinLabel is on the tokens that Grant made, with the node each is for.
 const joinLabel = "stoke.dev/join"
@@ -59,8 +59,8 @@ sed "s/EXPIRATION/$end/" | kubectl apply --server-side --force-conflicts --field
 // Grant makes a token valid, on the control plane's machine, for the node of that
 // name and no longer than life. Earlier ones for the same node end.
 func Grant(ctx context.Context, controlPlane host.Machine, t Token, node string, life time.Duration) error {
-	if life < time.Second || life > MostTokenLife {
-		return fmt.Errorf("a token for a join cannot live for %s: at most %s, at least a second", life, MostTokenLife)
+	if life < time.Second || life > MaxTokenLife {
+		return fmt.Errorf("a token for a join cannot live for %s: at most %s, at least a second", life, MaxTokenLife)
 	}
 	label := labelValue(node)
 	manifest, err := yaml.Marshal(map[string]any{

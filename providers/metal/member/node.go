@@ -302,8 +302,8 @@ func Delete(ctx context.Context, c *kubernetes.Client, s *State) error {
 	return nil
 }
 
-// each reads all objects of a kind that a field selector names.
-func each[T any](ctx context.Context, c *kubernetes.Client, of schema.GroupVersionResource, fields string, do func(*T)) error {
+// listEach reads all objects of a kind that a field selector names.
+func listEach[T any](ctx context.Context, c *kubernetes.Client, of schema.GroupVersionResource, fields string, do func(*T)) error {
 	options := metav1.ListOptions{FieldSelector: fields, Limit: 500}
 	for {
 		list, err := c.Dynamic.Resource(of).List(ctx, options)

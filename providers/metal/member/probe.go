@@ -95,9 +95,9 @@ func probeMeta(node, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{probeLabel: ""}, Annotations: map[string]string{probeLabel: node}}
 }
 
-// whole is how many devices the pod must see; 0 if that does not follow from
+// deviceCount is how many devices the pod must see; 0 if that does not follow from
 // its requests.
-func (p probe) whole() int64 {
+func (p probe) deviceCount() int64 {
 	if p.claims > 0 {
 		return p.claims
 	}
@@ -124,7 +124,7 @@ func (p probe) pod() *core.Pod {
 		}}},
 	}}
 	if len(p.gpus) > 0 || p.claims > 0 {
-		container.Command = []string{"sh", "-c", opens, "sh", strconv.FormatInt(p.whole(), 10)}
+		container.Command = []string{"sh", "-c", opens, "sh", strconv.FormatInt(p.deviceCount(), 10)}
 		container.Env = []core.EnvVar{{Name: "NVIDIA_DRIVER_CAPABILITIES", Value: "utility"}} // what it sees, the device plugin says
 	}
 	for name, n := range p.gpus {
@@ -233,12 +233,12 @@ func Users(ctx context.Context, c *kubernetes.Client, s *State, gpus map[string]
 		amount := s.Node.Status.Allocatable[core.ResourceName(name)]
 		free[name] = amount.Value()
 	}
-	err = each(ctx, c, pods, "spec.nodeName="+s.Node.Name, func(p *core.Pod) {
+	err = listEach(ctx, c, pods, "spec.nodeName="+s.Node.Name, func(p *core.Pod) {
 		if _, ours := p.Labels[probeLabel]; ours || p.Status.Phase == core.PodSucceeded || p.Status.Phase == core.PodFailed {
 			return
 		}
 		has := len(p.Spec.ResourceClaims) > 0
-		for name, n := range asked(&p.Spec, gpus) {
+		for name, n := range podResources(&p.Spec, gpus) {
 			has = has || n > 0
 			free[name] -= n
 		}
@@ -254,9 +254,9 @@ func Users(ctx context.Context, c *kubernetes.Client, s *State, gpus map[string]
 	return users, free, nil
 }
 
-// asked is how much of each resource a pod has: init containers come one after
+// podResources is how much of each resource a pod has: init containers come one after
 // another, and hand theirs on.
-func asked(spec *core.PodSpec, gpus map[string]int64) map[string]int64 {
+func podResources(spec *core.PodSpec, gpus map[string]int64) map[string]int64 {
 	all := map[string]int64{}
 	for name := range gpus {
 		var first, together int64

@@ -34,7 +34,7 @@ var slicesOfNodes = schema.GroupVersionResource{Group: "resource.k8s.io", Versio
 func devices(ctx context.Context, c *kubernetes.Client, node string) (map[string]int64, error) {
 	generations := map[string]int64{}
 	pools := map[string]map[string]int64{}
-	err := each(ctx, c, slicesOfNodes, "spec.nodeName="+node, func(s *resources.ResourceSlice) {
+	err := listEach(ctx, c, slicesOfNodes, "spec.nodeName="+node, func(s *resources.ResourceSlice) {
 		pool := s.Spec.Pool
 		if s.Spec.Driver != draDriver || pool.Generation < generations[pool.Name] {
 			return

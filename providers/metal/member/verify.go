@@ -184,7 +184,7 @@ func (p probe) round(ctx context.Context, c *kubernetes.Client) (n int, waits st
 	case pod.Status.Phase == core.PodPending:
 		return 0, pending(pod), nil
 	}
-	line, err := p.said(ctx, c)
+	line, err := p.lastLogLine(ctx, c)
 	if err != nil {
 		return 0, fmt.Sprintf("its log cannot be read: %v", err), nil
 	}
@@ -194,8 +194,8 @@ func (p probe) round(ctx context.Context, c *kubernetes.Client) (n int, waits st
 	return n, "", nil
 }
 
-// said is the last line of a probe's log.
-func (p probe) said(ctx context.Context, c *kubernetes.Client) (string, error) {
+// lastLogLine is the last line of a probe's log.
+func (p probe) lastLogLine(ctx context.Context, c *kubernetes.Client) (string, error) {
 	log, err := c.PodLog(ctx, probeNamespace, p.name, kubernetes.LogOptions{Container: "probe", Tail: 1})
 	if err != nil {
 		return "", err
@@ -227,7 +227,7 @@ func (p probe) failed(ctx context.Context, c *kubernetes.Client, pod *core.Pod) 
 		}
 	}
 	if why == "" {
-		why, _ = p.said(ctx, c) // where that is gone, too, its reason has to do
+		why, _ = p.lastLogLine(ctx, c) // where that is gone, too, its reason has to do
 	}
 	if why == "" {
 		why = "it ended with no word: " + pod.Status.Reason
@@ -272,7 +272,7 @@ func awaitGone(ctx context.Context, c *kubernetes.Client, node string) error {
 	}
 	for {
 		left := false
-		err := each(ctx, c, pods, "spec.nodeName="+node, func(p *core.Pod) {
+		err := listEach(ctx, c, pods, "spec.nodeName="+node, func(p *core.Pod) {
 			left = left || p.Annotations[probeLabel] == node
 		})
 		if err != nil || !left {

@@ -30,7 +30,7 @@ func (v Volume) String() string {
 // local ones: whoever uses them waits for ever once the node is gone.
 func Pinned(ctx context.Context, c *kubernetes.Client, s *State) ([]Volume, error) {
 	var all []Volume
-	err := each(ctx, c, volumes, "", func(v *core.PersistentVolume) {
+	err := listEach(ctx, c, volumes, "", func(v *core.PersistentVolume) {
 		affinity := v.Spec.NodeAffinity
 		if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {
 			return

@@ -14,7 +14,7 @@ import (
 type Hooks struct {
 	// Install brings repositories and packages about, and removes what is in
 	// the way.
-	Install func(ctx context.Context, w Wanted) error
+	Install func(ctx context.Context, w Target) error
 	// Drain is called before anything that pods could be hurt by; nil: nobody
 	// has to leave.
 	Drain func(ctx context.Context) error
@@ -246,13 +246,13 @@ func (a *applier) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if held := a.have.held(); len(held) > 0 && !a.have.ready(a.want) {
+	if held := a.have.heldPackages(); len(held) > 0 && !a.have.ready(a.want) {
 		if _, err := host.Script(ctx, a.m, unhold, held...); err != nil {
 			return err
 		}
 	}
 	if w.Pin != "" && a.have.Packages[w.Pin] == "" {
-		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: slices.DeleteFunc(slices.Clone(w.Remove), func(name string) bool { return !strings.HasPrefix(name, pinning) })}
+		first := Target{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: slices.DeleteFunc(slices.Clone(w.Remove), func(name string) bool { return !strings.HasPrefix(name, pinning) })}
 		for _, name := range a.have.Driver() { // as it is, for the moment
 			if !slices.Contains(first.Remove, name) {
 				first.Packages = append(first.Packages, Package{Name: name})
@@ -292,7 +292,7 @@ func (a *applier) build(ctx context.Context) error {
 		return nil
 	}
 	built := false
-	for _, k := range a.have.needed() {
+	for _, k := range a.have.neededPackages() {
 		if a.have.kernel(k).Version == a.have.Installed() || a.have.Packages["dkms"] == "" {
 			continue
 		}
@@ -310,7 +310,7 @@ func (a *applier) build(ctx context.Context) error {
 // releaseKernels takes the holds of kernels back that the record has no earlier hold of.
 func releaseKernels(ctx context.Context, m host.Machine, rec *host.Record, have *State) error {
 	var before []string
-	known, err := rec.Was(keyKernels, &before)
+	known, err := rec.ReadNote(keyKernels, &before)
 	ours := slices.DeleteFunc(have.metapackages(), func(name string) bool { return !have.holds(name) || slices.Contains(before, name) })
 	if err != nil || !known || len(ours) == 0 {
 		return err

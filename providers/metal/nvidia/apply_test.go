@@ -279,7 +279,7 @@ func TestOlderDriverComesBack(t *testing.T) {
 		b.units[hostengine] = "active enabled"
 		outcomes, err := Restore(t.Context(), b, b.record(t), func(ctx context.Context) ([]host.Outcome, error) {
 			b.stuck = stuck
-			w := Wanted{Packages: []Package{{Name: "nvidia-open"}, {Name: "nvidia-driver-pinning-580"}}}
+			w := Target{Packages: []Package{{Name: "nvidia-open"}, {Name: "nvidia-driver-pinning-580"}}}
 			return nil, b.hooks("580.95.05", true).Install(ctx, w)
 		})
 		if err != nil {

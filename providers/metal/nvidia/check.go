@@ -45,7 +45,7 @@ func Check(want Spec, have State, managed bool) []Problem {
 		c.kernels()
 		c.secureBoot()
 		c.disk()
-		c.others(managed)
+		c.checkForeign(managed)
 		c.available()
 		c.fabricVersion()
 	}
@@ -58,7 +58,7 @@ func (s State) ready(want Spec) bool {
 	if !want.satisfied(s.Installed()) || s.Loaded != s.Installed() || s.LoadedOpen != (want.Modules == Open) {
 		return false
 	}
-	for _, k := range s.needed() {
+	for _, k := range s.neededPackages() {
 		if s.kernel(k).Version != s.Installed() {
 			return false
 		}
@@ -146,7 +146,7 @@ func (c *checker) kernels() {
 	if len(s.offers) == 0 {
 		return
 	}
-	for _, k := range s.needed() {
+	for _, k := range s.neededPackages() {
 		have := s.kernel(k)
 		if have.Version != "" && c.want.satisfied(have.Version) && (have.License == "NVIDIA") == (c.want.Modules == Proprietary) {
 			continue
@@ -226,7 +226,7 @@ func (c *checker) rivals() {
 	}
 }
 
-func (c *checker) others(managed bool) {
+func (c *checker) checkForeign(managed bool) {
 	s := c.have
 	if s.RunFile != "" {
 		c.problem("A driver from a .run file", "%s was left by NVIDIA's installer, whose files no package knows. Run nvidia-uninstall on the machine first.", s.RunFile)
@@ -243,7 +243,7 @@ func (c *checker) others(managed bool) {
 	if managed {
 		return
 	}
-	if held := ofDriver(s.held()); len(held) > 0 {
+	if held := ofDriver(s.heldPackages()); len(held) > 0 {
 		c.problem("The driver is held by a user", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), cmp.Or(s.Installed(), "none"))
 	}
 }
@@ -268,7 +268,7 @@ func (c *checker) available() {
 		}
 	}
 	if len(other) > 0 {
-		c.problem("The distribution has another version", "apt would install %s, not %s. Declare a version that the distribution has, or set source = \"nvidia\".", strings.Join(other, ", "), c.want.declared())
+		c.problem("The distribution has another version", "apt would install %s, not %s. Declare a version that the distribution has, or set source = \"nvidia\".", strings.Join(other, ", "), c.want.versionText())
 	}
 	if len(missing) > 0 {
 		how := "Set a branch that the distribution has (apt-cache search nvidia-headless-no-dkms), or source = \"nvidia\"."

@@ -35,7 +35,7 @@ func (a *applier) containers(ctx context.Context) error {
 		}
 	}
 	if a.have.Files[RuntimeFile] != Runtime {
-		if err := unread(ctx, a.m, a.have); err != nil {
+		if err := noteRestart(ctx, a.m, a.have); err != nil {
 			return err
 		}
 		a.have.Unread = true
@@ -50,9 +50,9 @@ func (a *applier) containers(ctx context.Context) error {
 	return reread(ctx, a.m)
 }
 
-// unread notes, before RuntimeFile changes, that containerd is to be restarted, which
+// noteRestart notes, before RuntimeFile changes, that containerd is to be restarted, which
 // a run that is cut off leaves to the next.
-func unread(ctx context.Context, m host.Machine, have State) error {
+func noteRestart(ctx context.Context, m host.Machine, have State) error {
 	if !have.Units[containerd].Active {
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestDeclared(t *testing.T) {
 	} {
 		c.want.FabricManager, c.want.Reboot = Auto, Never
 		have := c.box.state(t, Spec{})
-		got := have.Declared()
+		got := have.AsSpec()
 		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Spec{})); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}

@@ -89,7 +89,7 @@ func flavour(open bool) string {
 func (d *differ) driver() {
 	installed := d.have.Installed()
 	if !d.want.satisfied(installed) {
-		d.add("driver", []string{"version"}, installed, d.want.declared(), d.exchange())
+		d.add("driver", []string{"version"}, installed, d.want.versionText(), d.exchange())
 	}
 	if k := d.have.kernel(d.have.Kernel.Running); d.have.Loaded != "" && d.have.LoadedOpen != (d.want.Modules == Open) {
 		d.add("kernel modules", []string{"modules"}, flavour(d.have.LoadedOpen), d.want.Modules, d.exchange())
@@ -111,14 +111,14 @@ func (d *differ) version() string {
 	if installed := d.have.Installed(); d.want.satisfied(installed) {
 		return installed
 	}
-	return d.want.declared()
+	return d.want.versionText()
 }
 
 // kernels compares the modules of the kernels that run and boot. A kernel that
 // an update brought without a module would come up without GPUs.
 func (d *differ) kernels() {
 	want := d.version()
-	for _, release := range d.have.needed() {
+	for _, release := range d.have.neededPackages() {
 		k := d.have.kernel(release)
 		if k.Version != "" && (k.Version == want || !d.want.satisfied(d.have.Installed()) && d.want.satisfied(k.Version)) {
 			continue

@@ -41,7 +41,7 @@ shift 2
 apt-get -qq update
 apt-get -qq -y --allow-downgrades --allow-change-held-packages --no-install-recommends -o Dpkg::Options::=--force-confold install -- "$@"`
 
-func (d *driven) install(ctx context.Context, w nvidia.Wanted) error {
+func (d *driven) install(ctx context.Context, w nvidia.Target) error {
 	args := []string{w.Sources[0].URL, w.Sources[0].KeyURL}
 	have, done := d.state().Packages, len(w.Remove) == 0
 	for _, p := range w.Packages {

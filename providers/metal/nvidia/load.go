@@ -166,7 +166,7 @@ func (a *applier) notWorking() string {
 	s, n := a.have, len(a.have.Devices)
 	switch {
 	case !a.want.satisfied(s.Installed()):
-		return fmt.Sprintf("driver %s is installed, not %s", cmp.Or(s.Installed(), "none"), a.want.declared())
+		return fmt.Sprintf("driver %s is installed, not %s", cmp.Or(s.Installed(), "none"), a.want.versionText())
 	case s.Loaded == "":
 		return "its module is not in the kernel"
 	case s.Loaded != s.Installed():

@@ -44,7 +44,7 @@ type box struct {
 	stuck                 bool // the module cannot be unloaded
 	broken                bool // the module cannot be loaded
 	cdi                   map[string]string
-	installs              []Wanted
+	installs              []Target
 }
 
 var (
@@ -293,7 +293,7 @@ func (b *box) services(script string, args []string) (hosttest.Answer, bool) {
 // hooks install what is wanted at a version, as apt and dkms would.
 func (b *box) hooks(version string, open bool) Hooks {
 	return Hooks{
-		Install: func(_ context.Context, w Wanted) error {
+		Install: func(_ context.Context, w Target) error {
 			b.installs = append(b.installs, w)
 			for _, name := range w.Remove {
 				delete(b.packages, name)

@@ -45,7 +45,7 @@ func (r *reader) lines() host.Lines {
 		"smi":     host.Fields(1, host.Append(&r.smi)),
 		"health":  host.Data(1, func(f []string) error { s.Health = gpu.Judge(readingsOf(f[0]), gpu.Expectation{}); return nil }),
 		"user":    host.Fields(4, r.user),
-		"mok":     host.Fields(1, host.Is(&s.MOK)),
+		"mok":     host.Fields(1, host.FirstFieldIs(&s.MOK)),
 		"runfile": host.Fields(1, host.Text(&s.RunFile)),
 		"holder":  host.Fields(1, host.Append(&s.Holders)),
 		"drm":     host.Fields(1, func(f []string) error { s.Displays = f[0] != "0"; return nil }),
@@ -69,7 +69,7 @@ func (r *reader) lines() host.Lines {
 				s.Units[name] = Unit{Exists: u.Load == "loaded", Active: u.Active == "active" || u.Active == "activating", Enabled: strings.HasPrefix(u.File, "enabled"), File: u.File}
 			}
 			return nil
-		}).Once(),
+		}).ExactlyOnce(),
 		"cdi": host.Fields(2, func(f []string) error { s.CDI[f[0]] = strings.TrimPrefix(f[1], "libcuda.so."); return nil }),
 		"ctdversion": host.Fields(1, func(f []string) error {
 			s.Containerd.Configured = true
@@ -79,7 +79,7 @@ func (r *reader) lines() host.Lines {
 		"ctdimports": host.Fields(1, func([]string) error { s.Containerd.Configured, s.Containerd.Imports = true, true; return nil }),
 		"oldinitrd":  host.Fields(1, host.Append(&s.OldInitrd)),
 		"stopped":    host.Fields(1, host.Append(&s.Stopped)),
-		"unread":     host.Fields(1, host.Is(&s.Unread, "due")),
+		"unread":     host.Fields(1, host.FirstFieldIs(&s.Unread, "due")),
 		"file":       host.Data(2, func(f []string) error { s.Files[f[0]] = f[1]; return nil }),
 	}
 }

@@ -69,7 +69,7 @@ const setUnit = `# set a unit as it was
 // stop stops and disables a unit that did not run, or was not enabled, before.
 func (r *restorer) stop(ctx context.Context, name string) error {
 	var was Unit
-	known, err := r.rec.Was(keyUnit+name, &was)
+	known, err := r.rec.ReadNote(keyUnit+name, &was)
 	now := r.have.Units[name]
 	if err != nil || !known || !now.Exists || was.Enabled == now.Enabled && was.Active == now.Active {
 		return err
@@ -99,7 +99,7 @@ func (r *restorer) restart(ctx context.Context) error {
 	was := map[string]Unit{}
 	for _, name := range restoredUnits {
 		var w Unit
-		known, err := r.rec.Was(keyUnit+name, &w)
+		known, err := r.rec.ReadNote(keyUnit+name, &w)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (r *restorer) resume(ctx context.Context) error {
 // unload takes the modules out of the kernel unless a driver was there before.
 func (r *restorer) unload(ctx context.Context) error {
 	var before []string
-	if known, err := r.rec.Was(keyPackages, &before); err != nil || !known || len(before) > 0 || r.have.Loaded == "" {
+	if known, err := r.rec.ReadNote(keyPackages, &before); err != nil || !known || len(before) > 0 || r.have.Loaded == "" {
 		return err
 	}
 	_, err := host.Script(ctx, r.m, unload)
@@ -212,7 +212,7 @@ func (r *restorer) unload(ctx context.Context) error {
 
 func (r *restorer) holds(ctx context.Context) error {
 	var before []string
-	known, err := r.rec.Was(keyHeld, &before)
+	known, err := r.rec.ReadNote(keyHeld, &before)
 	if err != nil || !known {
 		return err
 	}
@@ -241,7 +241,7 @@ func (r *restorer) files(ctx context.Context) error {
 			}
 		}
 		if name == RuntimeFile {
-			if err := unread(ctx, r.m, r.have); err != nil {
+			if err := noteRestart(ctx, r.m, r.have); err != nil {
 				return err
 			}
 			r.have.Unread = true
@@ -264,7 +264,7 @@ func (r *restorer) files(ctx context.Context) error {
 		return err
 	}
 	var made []string
-	if _, err := r.rec.Was(keyFolders, &made); err != nil {
+	if _, err := r.rec.ReadNote(keyFolders, &made); err != nil {
 		return err
 	}
 	if len(made) > 0 { // whoever has put something there keeps it

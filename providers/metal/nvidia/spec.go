@@ -111,8 +111,8 @@ func (s Spec) satisfied(version string) bool {
 	return ok && (rest == "" || rest[0] == '-')
 }
 
-// declared is the version as people read it in a plan.
-func (s Spec) declared() string {
+// versionText is the version as people read it in a plan.
+func (s Spec) versionText() string {
 	if s.Version != "" {
 		return s.Version
 	}

@@ -126,7 +126,7 @@ func (s State) kernel(release string) Kernel {
 	return Kernel{Release: release}
 }
 
-func (s State) needed() []string {
+func (s State) neededPackages() []string {
 	if s.Kernel.Next == s.Kernel.Running {
 		return []string{s.Kernel.Running}
 	}
@@ -229,7 +229,7 @@ func (s State) notHeld() []string {
 	return slices.DeleteFunc(slices.Concat(s.Driver(), s.kernels()), s.holds)
 }
 
-func (s State) held() []string {
+func (s State) heldPackages() []string {
 	return slices.DeleteFunc(slices.Concat(s.Driver(), s.kernels()), func(name string) bool { return !s.holds(name) })
 }
 

@@ -115,7 +115,7 @@ func (a *applier) release(ctx context.Context) error {
 			}
 		}
 		if name == RuntimeFile {
-			if err := unread(ctx, a.m, a.have); err != nil {
+			if err := noteRestart(ctx, a.m, a.have); err != nil {
 				return err
 			}
 		}
@@ -151,7 +151,7 @@ func (a *applier) releaseCDI(ctx context.Context) error {
 
 func makeInitramfs(ctx context.Context, m host.Machine, rec *host.Record) error {
 	due := false
-	if _, err := rec.Was(keyInitramfs, &due); err != nil || !due {
+	if _, err := rec.ReadNote(keyInitramfs, &due); err != nil || !due {
 		return err
 	}
 	if _, err := host.Script(ctx, m, initramfs); err != nil {

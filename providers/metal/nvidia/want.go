@@ -38,9 +38,9 @@ type Package struct {
 	Version string // an exact version, or a pattern that ends in "*"; "" for any
 }
 
-// Wanted is what a declared driver means on a machine, for whoever installs it.
+// Target is what a declared driver means on a machine, for whoever installs it.
 // Every package of driver, toolkit and fabric is held by Apply itself.
-type Wanted struct {
+type Target struct {
 	Sources []Source
 	// Pin is the package that keeps NVIDIA's repository to the branch or version.
 	// It has to be there before apt chooses the others.
@@ -57,14 +57,14 @@ type Wanted struct {
 // pinning begins the names of NVIDIA's packages that keep to a branch or version.
 const pinning = "nvidia-driver-pinning-"
 
-func (w Wanted) has(name string) bool {
+func (w Target) hasPackage(name string) bool {
 	return slices.ContainsFunc(w.Packages, func(p Package) bool { return p.Name == name })
 }
 
 // Want says which packages the declared driver means on this machine. It needs
 // no candidates.
-func (s Spec) Want(have State) (Wanted, error) {
-	var w Wanted
+func (s Spec) Want(have State) (Target, error) {
+	var w Target
 	s.agreed = s.agree(have)
 	switch {
 	case s.Source == NVIDIA:
@@ -90,13 +90,13 @@ func (s Spec) Want(have State) (Wanted, error) {
 // dependencies are the installed packages that belong to the driver although
 // nobody named them: they are held, and have to change their version together
 // with it. One that the new version no longer has is left out.
-func (s Spec) dependencies(have State, w Wanted) []Package {
+func (s Spec) dependencies(have State, w Target) []Package {
 	installed := have.Installed()
 	var all []Package
 	for _, name := range have.Driver() {
 		version := have.Packages[name]
 		switch {
-		case w.has(name) || slices.Contains(w.Remove, name):
+		case w.hasPackage(name) || slices.Contains(w.Remove, name):
 		case installed == "" || upstream(version) != installed: // it has versions of its own
 		case s.satisfied(version), slices.ContainsFunc(have.offers[name].Versions, s.satisfied):
 			all = append(all, Package{name, s.pattern()})
@@ -107,7 +107,7 @@ func (s Spec) dependencies(have State, w Wanted) []Package {
 
 // fromUbuntu is the archive's driver: modules that Canonical has built and
 // signed for each kernel, and the user space without a display.
-func (s Spec) fromUbuntu(have State) Wanted {
+func (s Spec) fromUbuntu(have State) Target {
 	series := s.Branch
 	if s.Server {
 		series += "-server"
@@ -120,7 +120,7 @@ func (s Spec) fromUbuntu(have State) Wanted {
 	if s.Version != "" || s.agreed != "" {
 		pattern = s.pattern()
 	}
-	w := Wanted{Packages: []Package{
+	w := Target{Packages: []Package{
 		{"nvidia-headless-no-dkms-" + series, pattern},
 		{"nvidia-utils-" + user, pattern},
 		{"libnvidia-compute-" + user, pattern},
@@ -128,7 +128,7 @@ func (s Spec) fromUbuntu(have State) Wanted {
 	for _, f := range have.flavours() {
 		w.Packages = append(w.Packages, Package{Name: "linux-modules-nvidia-" + series + "-" + f})
 	}
-	for _, k := range have.needed() {
+	for _, k := range have.neededPackages() {
 		w.Packages = append(w.Packages, Package{Name: "linux-modules-nvidia-" + series + "-" + k})
 	}
 	if have.fabricManager(s) {
@@ -138,14 +138,14 @@ func (s Spec) fromUbuntu(have State) Wanted {
 }
 
 // fromNVIDIA is NVIDIA's repository: modules built on the machine by dkms.
-func (s Spec) fromNVIDIA(have State) Wanted {
+func (s Spec) fromNVIDIA(have State) Target {
 	driver, fabric := s.fabricPackages()
-	w := Wanted{Sources: []Source{s.driverSource(have)}}
+	w := Target{Sources: []Source{s.driverSource(have)}}
 	if have.OS == "debian" {
 		w.Sources = append(w.Sources, s.debianSources(have, "contrib")...)
 	}
 	if s.branch() >= 580 { // before, each branch had packages of its own instead
-		w.Pin = pinning + s.declared()
+		w.Pin = pinning + s.versionText()
 		w.Packages = append(w.Packages, Package{Name: w.Pin})
 	}
 	for _, names := range []string{"*nvidia*", "cuda-drivers*", "libcuda*", "libnv*"} {
@@ -161,12 +161,12 @@ func (s Spec) fromNVIDIA(have State) Wanted {
 
 // fromDebian is Debian's non-free driver: one branch for each release, built on
 // the machine by dkms.
-func (s Spec) fromDebian(have State) Wanted {
+func (s Spec) fromDebian(have State) Target {
 	module := "nvidia-open-kernel-dkms"
 	if s.Modules == Proprietary {
 		module = "nvidia-kernel-dkms"
 	}
-	w := Wanted{Sources: s.debianSources(have, "contrib", "non-free", "non-free-firmware")}
+	w := Target{Sources: s.debianSources(have, "contrib", "non-free", "non-free-firmware")}
 	w.Packages = append(w.Packages, have.headers()...)
 	for _, name := range []string{module, "nvidia-smi", "libcuda1", "nvidia-persistenced", "firmware-nvidia-gsp"} {
 		p := Package{name, s.pattern()}
@@ -195,12 +195,12 @@ func (s Spec) driverSource(have State) Source {
 	if have.OS == "debian" && have.Release == "13" {
 		key, file = debian13Key, "8793F200.pub"
 	}
-	return s.DriverRepository.Over(Source{Name: "nvidia-driver", URL: url, Suite: "/", KeyURL: url + file, Fingerprint: key})
+	return s.DriverRepository.Merge(Source{Name: "nvidia-driver", URL: url, Suite: "/", KeyURL: url + file, Fingerprint: key})
 }
 
 func (s Spec) toolkitSource(have State) Source {
 	url := ToolkitURL + "/stable/deb/" + have.Arch + "/"
-	return s.ToolkitRepository.Over(Source{
+	return s.ToolkitRepository.Merge(Source{
 		Name: "nvidia-toolkit", URL: url, Suite: "/",
 		KeyURL: ToolkitURL + "/gpgkey", Fingerprint: toolkitKey,
 	})
@@ -213,12 +213,12 @@ func (s Spec) debianSources(have State, components ...string) []Source {
 	if s.DebianRepository.URL == "" {
 		return nil
 	}
-	return []Source{s.DebianRepository.Over(Source{Name: "nvidia-debian", Suite: have.Codename, Components: components})}
+	return []Source{s.DebianRepository.Merge(Source{Name: "nvidia-debian", Suite: have.Codename, Components: components})}
 }
 
-// Over puts what is declared over a default. Another URL keeps the key's
+// Merge puts what is declared over a default. Another URL keeps the key's
 // fingerprint: a mirror serves what its origin has signed.
-func (r Repository) Over(d Source) Source {
+func (r Repository) Merge(d Source) Source {
 	d.URL, d.KeyURL, d.Fingerprint = cmp.Or(r.URL, d.URL), cmp.Or(r.KeyURL, d.KeyURL), cmp.Or(r.Fingerprint, d.Fingerprint)
 	return d
 }
@@ -245,7 +245,7 @@ func (s State) flavours() []string {
 // them, and for those to come.
 func (s State) headers() []Package {
 	var p []Package
-	for _, k := range s.needed() {
+	for _, k := range s.neededPackages() {
 		p = append(p, Package{Name: "linux-headers-" + k})
 	}
 	for _, f := range s.flavours() {
@@ -285,8 +285,8 @@ var series = pattern.New(`-([1-9][0-9]{2})(-server)?(-open)?(-|$)`)
 // remove lists installed packages of another driver. Packages without a branch
 // in their name change their version instead, but for the module's own when the
 // other modules are wanted.
-func (s Spec) remove(have State, w Wanted) []string {
-	return slices.DeleteFunc(have.Driver(), func(name string) bool { return w.has(name) || !s.foreign(name, have) })
+func (s Spec) remove(have State, w Target) []string {
+	return slices.DeleteFunc(have.Driver(), func(name string) bool { return w.hasPackage(name) || !s.foreign(name, have) })
 }
 
 // otherModules are the packages of one kind of modules without a branch in their
@@ -314,13 +314,13 @@ func (s Spec) foreign(name string, have State) bool {
 	return (m[2] != "") != s.Server || modules && (m[3] != "") != (s.Modules == Open)
 }
 
-// Held reports whether the package is one of driver, toolkit and fabric, which
+// IsHeld reports whether the package is one of driver, toolkit and fabric, which
 // nobody changes but by plan.
-func (p Package) Held() bool { return driverPackage.MatchString(p.Name) }
+func (p Package) IsHeld() bool { return driverPackage.MatchString(p.Name) }
 
-// Declared is a Spec that the machine fulfils as it is, as far as it has a
+// AsSpec is a Spec that the machine fulfils as it is, as far as it has a
 // driver.
-func (s State) Declared() Spec {
+func (s State) AsSpec() Spec {
 	d := Spec{Modules: Open, Source: Distribution, FabricManager: Auto, Reboot: Never}
 	d.Branch, _, _ = strings.Cut(s.Installed(), ".")
 	if k := s.kernel(s.Kernel.Running); s.Loaded != "" && !s.LoadedOpen || s.Loaded == "" && k.License == "NVIDIA" {

@@ -23,7 +23,7 @@ type apply struct {
 	now      func() time.Time
 }
 
-func (a *apply) say(s string) { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
+func (a *apply) report(s string) { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
 
 // RefusedError is why nothing was installed.
 type RefusedError struct{ Reasons []string }
@@ -108,7 +108,7 @@ func (a *apply) files(ctx context.Context) (changed bool, err error) {
 		}
 		changed = true
 		r := a.want.Repositories[name]
-		if key, there := a.have.Files[keyringFile(name)]; !there || !key.plain() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
+		if key, there := a.have.Files[keyringFile(name)]; !there || !key.isRegular() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
 			if err := a.installKey(ctx, name); err != nil {
 				return changed, err
 			}
@@ -210,7 +210,7 @@ func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := brought(a.rec)
+	own, err := dependenciesOf(a.rec)
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +342,7 @@ func (a *apply) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := left(ctx, a.rec, have); err != nil {
+	if err := noteLeft(ctx, a.rec, have); err != nil {
 		return err
 	}
 	var wrong []string

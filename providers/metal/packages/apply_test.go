@@ -110,7 +110,7 @@ func TestApplyInstalls(t *testing.T) {
 		t.Error(diff)
 	}
 	all, err := recorded(rec)
-	if diff := cmp.Diff(map[string]was{"jq": {Now: "1.6", Asked: true, Declared: true}, "libjq1": {Now: "1.6"}}, all); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]priorPackage{"jq": {Now: "1.6", Asked: true, Declared: true}, "libjq1": {Now: "1.6"}}, all); diff != "" || err != nil {
 		t.Errorf("the record: %v %s", err, diff)
 	}
 }
@@ -249,27 +249,27 @@ func TestForeseeWhatCannotBeHad(t *testing.T) {
 func TestUndoPlan(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		w    was
+		w    priorPackage
 		p    Installed
 		want string
 	}{
-		{"came in", was{Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, "purge"},
-		{"came in and was upgraded since", was{Now: "1", Asked: true}, Installed{Status: 'i', Version: "2"}, "purge"},
-		{"came in, where configuration was left", was{Config: true, Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, "remove"},
-		{"a dependency", was{Now: "1"}, Installed{Status: 'i', Version: "1", Auto: true}, "purge"},
-		{"a dependency that somebody asked for", was{Now: "1"}, Installed{Status: 'i', Version: "1"}, "left"},
-		{"a dependency, cut off before it was marked", was{Open: true}, Installed{Status: 'U', Version: "1"}, "purge"},
-		{"upgraded", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2", "1"}}, "install 1"},
-		{"upgraded, gone from the repository", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2"}}, "left"},
-		{"upgraded, and by somebody again", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "3", Versions: []string{"3", "2", "1"}}, "left"},
-		{"untouched", was{Version: "1", Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
-		{"cut off before anything happened", was{Version: "1", Open: true, Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
-		{"removed", was{Version: "1", Asked: true}, Installed{Versions: []string{"1"}}, "install 1"},
-		{"removed by somebody", was{Version: "1", Now: "1", Asked: true}, Installed{Versions: []string{"1"}}, "left"},
-		{"gone already", was{Now: "1", Asked: true}, Installed{}, "removed"},
-		{"cut off before it was purged", was{Now: "1", Asked: true}, Installed{Status: 'c', Version: "1"}, "clear"},
-		{"gone already, where configuration was left", was{Config: true, Now: "1", Asked: true}, Installed{Status: 'c', Version: "1"}, "removed"},
-		{"never came, and somebody removed it", was{Asked: true}, Installed{Status: 'c', Version: "1"}, ""},
+		{"came in", priorPackage{Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, "purge"},
+		{"came in and was upgraded since", priorPackage{Now: "1", Asked: true}, Installed{Status: 'i', Version: "2"}, "purge"},
+		{"came in, where configuration was left", priorPackage{Config: true, Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, "remove"},
+		{"a dependency", priorPackage{Now: "1"}, Installed{Status: 'i', Version: "1", Auto: true}, "purge"},
+		{"a dependency that somebody asked for", priorPackage{Now: "1"}, Installed{Status: 'i', Version: "1"}, "left"},
+		{"a dependency, cut off before it was marked", priorPackage{Open: true}, Installed{Status: 'U', Version: "1"}, "purge"},
+		{"upgraded", priorPackage{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2", "1"}}, "install 1"},
+		{"upgraded, gone from the repository", priorPackage{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2"}}, "left"},
+		{"upgraded, and by somebody again", priorPackage{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "3", Versions: []string{"3", "2", "1"}}, "left"},
+		{"untouched", priorPackage{Version: "1", Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
+		{"cut off before anything happened", priorPackage{Version: "1", Open: true, Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
+		{"removed", priorPackage{Version: "1", Asked: true}, Installed{Versions: []string{"1"}}, "install 1"},
+		{"removed by somebody", priorPackage{Version: "1", Now: "1", Asked: true}, Installed{Versions: []string{"1"}}, "left"},
+		{"gone already", priorPackage{Now: "1", Asked: true}, Installed{}, "removed"},
+		{"cut off before it was purged", priorPackage{Now: "1", Asked: true}, Installed{Status: 'c', Version: "1"}, "clear"},
+		{"gone already, where configuration was left", priorPackage{Config: true, Now: "1", Asked: true}, Installed{Status: 'c', Version: "1"}, "removed"},
+		{"never came, and somebody removed it", priorPackage{Asked: true}, Installed{Status: 'c', Version: "1"}, ""},
 	} {
 		u := undo{install: map[string]string{}}
 		u.plan("p", c.w, c.p)
@@ -302,7 +302,7 @@ func TestOthers(t *testing.T) {
 		"d": {Status: 'i', Version: "1", Held: true, Candidate: "1", Versions: []string{"1"}},
 		"e": {Candidate: "1.0", Versions: []string{"1.0"}, Preferred: "1.0"},
 	}}
-	got := s.others(have)
+	got := s.foreignDecisions(have)
 	for i, begins := range []string{"a is held on the machine", "preferences on the machine put b 1.0 above", "preferences on the machine keep c from being installed"} {
 		if len(got) != 3 || !strings.HasPrefix(got[i], begins) {
 			t.Fatalf("it says %q, want something of %q", got, begins)
@@ -319,7 +319,7 @@ func TestAbsentAlready(t *testing.T) {
 		t.Fatal(err) // the double removes nothing
 	}
 	all, err := recorded(rec)
-	if err != nil || all["never"] != (was{Asked: true, Declared: true, Open: all["never"].Open}) || all["gone"].Version != "1" {
+	if err != nil || all["never"] != (priorPackage{Asked: true, Declared: true, Open: all["never"].Open}) || all["gone"].Version != "1" {
 		t.Errorf("remembered %v, %v", all, err)
 	}
 }
@@ -331,7 +331,7 @@ func TestUndoing(t *testing.T) {
 	d, rec := newDouble(t)
 	d.state = "pkg\tii \tok\tcontainerd.io\tamd64\t2.2.1-1\npkg\tii \tok\tjq\tamd64\t1.6\npkg\tii \tok\tlibjq1\tamd64\t1.6\npkg\tii \tok\tcurl\tamd64\t8.1\n"
 	d.simulate = map[string]string{"jq-": "Remv jq [1.6]\nRemv libjq1 [1.6]\n"}
-	all := map[string]was{
+	all := map[string]priorPackage{
 		"containerd.io": {Now: "2.2.1-1", Asked: true, Declared: true},
 		"jq":            {Now: "1.6", Asked: true, Declared: true},
 		"libjq1":        {Now: "1.6"},
@@ -384,7 +384,7 @@ func TestNoted(t *testing.T) {
 	if err := d.try(rec, want); err != nil || len(d.did) > 0 {
 		t.Fatal(err, d.did)
 	}
-	was1 := map[string]was{"jq": {Version: "1.6", Now: "1.6", Asked: true, Declared: true}}
+	was1 := map[string]priorPackage{"jq": {Version: "1.6", Now: "1.6", Asked: true, Declared: true}}
 	all, err := recorded(rec)
 	if diff := cmp.Diff(was1, all); diff != "" || err != nil {
 		t.Errorf("the record: %v %s", err, diff)

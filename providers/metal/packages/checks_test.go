@@ -18,7 +18,7 @@ func TestChecks(t *testing.T) {
 	st.Packages["kubelet"] = Installed{Status: 'i', Version: "1.35.0-1", Held: true, Versions: []string{"1.35.0-1"}, Preferred: "1.35.0-1"}
 	st.Packages["libstdc++6"] = Installed{Status: 'i', Version: "12", Held: true}
 	list.Case("other things that somebody decided")
-	for _, text := range want.others(st) {
+	for _, text := range want.foreignDecisions(st) {
 		list.Say("%s", text)
 	}
 	list.Case("what cannot be had")

@@ -28,11 +28,11 @@ func diffPackages(want Spec, have State) []host.Change {
 	var all []host.Change
 	for _, name := range slices.Sorted(maps.Keys(want.Packages)) {
 		w, p := want.Packages[name], have.Packages[name]
-		if !p.There() || !Matches(w.Version, p.Version) {
+		if !p.IsInstalled() || !Matches(w.Version, p.Version) {
 			c := host.Change{Fact: "package " + name, Path: []string{"packages", name, "version"}, Want: w.Version,
-				Disruption: disruption(name, p.There(), p.Scripts)}
+				Disruption: disruption(name, p.IsInstalled(), p.Scripts)}
 			c.Reloads = c.Disruption > host.ReloadsSystemd
-			if p.There() {
+			if p.IsInstalled() {
 				c.Have = p.Version
 			}
 			if c.Want == "" {
@@ -40,13 +40,13 @@ func diffPackages(want Spec, have State) []host.Change {
 			}
 			all = append(all, c)
 		}
-		if held := p.There() && p.Held; held != w.Hold {
+		if held := p.IsInstalled() && p.Held; held != w.Hold {
 			all = append(all, host.Change{Fact: "hold of " + name, Path: []string{"packages", name, "hold"},
 				Have: strconv.FormatBool(held), Want: strconv.FormatBool(w.Hold)})
 		}
 	}
 	for _, name := range slices.Sorted(slices.Values(want.Absent)) {
-		if p := have.Packages[name]; p.There() {
+		if p := have.Packages[name]; p.IsInstalled() {
 			d := disruption(name, true, p.Scripts)
 			all = append(all, host.Change{Fact: "package " + name, Path: []string{"absent", name}, Have: p.Version,
 				Disruption: d, Reloads: d > host.ReloadsSystemd})
@@ -95,7 +95,7 @@ func diffRepository(name string, want Spec, have State) []host.Change {
 	key, there := have.Files[keyringFile(name)]
 	is, wantPrints := "", prints(r.Fingerprints)
 	if there {
-		if is = r.trusted(key.Content, time.Now()); is == wantPrints && !key.plain() {
+		if is = r.trusted(key.Content, time.Now()); is == wantPrints && !key.isRegular() {
 			is = "mode " + key.Mode + ", " + key.Owner
 		}
 	}
@@ -112,14 +112,14 @@ func parsedRepository(f File) source {
 	return source{}
 }
 
-func (f File) plain() bool { return f.Mode == "644" && f.Owner == "root:root" }
+func (f File) isRegular() bool { return f.Mode == "644" && f.Owner == "root:root" }
 
 func diffFile(fact, name, want string, have State) (host.Change, bool) {
 	f, there := have.Files[name]
 	c := host.Change{Fact: fact, Path: []string{"files", name}, Have: "none", Want: "as declared"}
 	switch is := unsigned(string(f.Content)); {
 	case !there:
-	case is == unsigned(want) && f.plain():
+	case is == unsigned(want) && f.isRegular():
 		return c, false
 	case is == unsigned(want):
 		c.Have = "mode " + f.Mode + ", " + f.Owner
@@ -155,7 +155,7 @@ func (st State) Spec(want Spec) Spec {
 	is.Packages, is.Repositories, is.Absent, is.Proxy = nil, nil, nil, nil
 	for name, w := range want.Packages {
 		p := st.Packages[name]
-		if !p.There() {
+		if !p.IsInstalled() {
 			continue
 		}
 		if !Matches(w.Version, p.Version) {
@@ -180,7 +180,7 @@ func (st State) Spec(want Spec) Spec {
 		put(&is.Repositories, name, w)
 	}
 	for _, name := range want.Absent {
-		if !st.Packages[name].There() {
+		if !st.Packages[name].IsInstalled() {
 			is.Absent = append(is.Absent, name)
 		}
 	}

@@ -50,7 +50,7 @@ func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Foreca
 	if len(have.Locks) > 0 {
 		f.Notes = append(f.Notes, "apt is in use by "+have.Locks[0].String()+": apply waits for it for "+want.patience().String())
 	}
-	f.Notes = append(f.Notes, want.others(have)...)
+	f.Notes = append(f.Notes, want.foreignDecisions(have)...)
 	req := want.request(have)
 	if !req.changes {
 		return f, nil
@@ -106,7 +106,7 @@ func broughtTo(ctx context.Context, m host.Machine, kind string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	return brought(rec)
+	return dependenciesOf(rec)
 }
 
 func firstLine(err error) string {
@@ -114,13 +114,13 @@ func firstLine(err error) string {
 	return line
 }
 
-// others describes decisions of other tools about declared packages, and how
+// foreignDecisions describes decisions of other tools about declared packages, and how
 // Apply treats them.
-func (s Spec) others(have State) []string {
+func (s Spec) foreignDecisions(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
 		w, p := s.Packages[name], have.Packages[name]
-		if p.There() && p.Held && !w.Hold {
+		if p.IsInstalled() && p.Held && !w.Hold {
 			all = append(all, name+" is held on the machine (apt-mark hold): the hold is removed, because hold = true is not declared")
 		}
 		if p.Preferred != "" && !Matches(w.Version, p.Preferred) {
@@ -136,7 +136,7 @@ func (s Spec) others(have State) []string {
 func (s Spec) conflicts(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
-		if others := have.others(name, s.Owner); len(others) > 0 && len(others) == len(have.Owners[name]) { // we come to it
+		if others := have.otherOwners(name, s.Owner); len(others) > 0 && len(others) == len(have.Owners[name]) { // we come to it
 			if _, there := have.Files[sourcesFile(name)]; there && len(diffRepository(name, s, have)) > 0 {
 				all = append(all, fmt.Sprintf("repository %s is also repository %s on this machine (%s), and declared "+
 					"otherwise there: declare both the same, or give this one another name",

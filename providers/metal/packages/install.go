@@ -148,7 +148,7 @@ func (a *apply) configure(ctx context.Context) (why, err error) {
 // unpacked again, and dependencies that were removed by force. why is what dpkg
 // said.
 func (a *apply) fix(ctx context.Context, why error) error {
-	again, broken := a.have.again()
+	again, broken := a.have.unfinishedPackages()
 	actions, err := simulate(ctx, a.m, a.want, append([]string{"-f", "install"}, again...)...)
 	if err != nil {
 		return err
@@ -181,18 +181,18 @@ func (a *apply) replaces(have State) bool {
 	return !have.Interrupted
 }
 
-// again are the packages that have to be unpacked once more, as apt's arguments,
+// unfinishedPackages are the packages that have to be unpacked once more, as apt's arguments,
 // and broken all that are not finished.
-func (st State) again() (again, broken []string) {
+func (st State) unfinishedPackages() (unfinishedPackages, broken []string) {
 	for _, b := range st.Broken {
 		name, how, _ := strings.Cut(b, " ")
 		broken = append(broken, name)
 		if strings.Contains(how, "half-installed") || strings.Contains(how, "again") {
-			again = append(again, name)
+			unfinishedPackages = append(unfinishedPackages, name)
 		}
 	}
-	if len(again) > 0 {
-		again = append([]string{"--reinstall"}, again...)
+	if len(unfinishedPackages) > 0 {
+		unfinishedPackages = append([]string{"--reinstall"}, unfinishedPackages...)
 	}
-	return again, broken
+	return unfinishedPackages, broken
 }

@@ -49,7 +49,7 @@ func Merge(specs ...Spec) (Spec, error) {
 	}
 	for _, name := range all.Absent {
 		if p, both := all.Packages[name]; both {
-			fail("package %s is declared absent, but %s wants it", name, because(p.Why))
+			fail("package %s is declared absent, but %s wants it", name, reasonText(p.Why))
 		}
 	}
 	return all, errors.Join(wrong...)
@@ -62,7 +62,7 @@ func (r Repository) merge(o Repository, known bool) (Repository, error) {
 	a, b := r, o
 	a.Why, b.Why = "", ""
 	if !reflect.DeepEqual(a, b) {
-		return r, fmt.Errorf("is declared differently by %s and %s", because(r.Why), because(o.Why))
+		return r, fmt.Errorf("is declared differently by %s and %s", reasonText(r.Why), reasonText(o.Why))
 	}
 	r.Why = reasons(r.Why, o.Why)
 	return r, nil
@@ -70,7 +70,7 @@ func (r Repository) merge(o Repository, known bool) (Repository, error) {
 
 func (p Package) merge(o Package) (Package, error) {
 	if p.Version != "" && o.Version != "" && p.Version != o.Version {
-		return p, fmt.Errorf("is wanted in version %s by %s and in %s by %s", p.Version, because(p.Why), o.Version, because(o.Why))
+		return p, fmt.Errorf("is wanted in version %s by %s and in %s by %s", p.Version, reasonText(p.Why), o.Version, reasonText(o.Why))
 	}
 	p.Version = cmp.Or(p.Version, o.Version)
 	p.Hold, p.Exclude = p.Hold || o.Hold, p.Exclude || o.Exclude
@@ -78,7 +78,7 @@ func (p Package) merge(o Package) (Package, error) {
 	return p, nil
 }
 
-func because(why string) string {
+func reasonText(why string) string {
 	return cmp.Or(why, "the configuration")
 }
 

@@ -46,8 +46,8 @@ func (e UnsupportedError) Error() string {
 	return fmt.Sprintf("stoke prepares Ubuntu 22.04 and 24.04 and Debian 12 and 13, this is %q: install one of those, or leave packages to whatever manages them there", e.OS)
 }
 
-// There reports whether the package is installed, in whatever condition.
-func (p Installed) There() bool { return p.Status != 0 && p.Status != 'c' && p.Status != 'n' }
+// IsInstalled reports whether the package is installed, in whatever condition.
+func (p Installed) IsInstalled() bool { return p.Status != 0 && p.Status != 'c' && p.Status != 'n' }
 
 // File is a file of ours.
 type File struct {

@@ -42,7 +42,7 @@ func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, witho
 	for _, u := range without {
 		names = append(names, u.Package)
 	}
-	var o offered
+	var o aptOutput
 	err := host.Look(ctx, m, "apt's lists", offeredScript, o.lines(), append([]string{strings.Join(names, " ")}, want.environment()...)...)
 	open, versions, bad := o.finish()
 	if err = errors.Join(err, bad); err != nil {
@@ -73,16 +73,16 @@ func (f *Forecast) doubt(without []Unavailable, why string) {
 	}
 }
 
-type offered struct{ update, policy, status string }
+type aptOutput struct{ update, policy, status string }
 
-func (o *offered) lines() host.Lines {
+func (o *aptOutput) lines() host.Lines {
 	add := func(to *string) func([]string) error {
 		return func(f []string) error { *to += f[0] + "\n"; return nil }
 	}
-	return host.Lines{"update": host.Fields(1, add(&o.update)), "policy": host.Fields(0, add(&o.policy)), "status": host.Fields(1, host.Text(&o.status)).Once()}
+	return host.Lines{"update": host.Fields(1, add(&o.update)), "policy": host.Fields(0, add(&o.policy)), "status": host.Fields(1, host.Text(&o.status)).ExactlyOnce()}
 }
 
-func (o *offered) finish() (open string, versions map[string]Offer, err error) {
+func (o *aptOutput) finish() (open string, versions map[string]Offer, err error) {
 	if problems := parseUpdate(o.update); len(problems) > 0 {
 		open = (&UpdateError{Problems: problems}).Error()
 	} else if o.status != "0" {

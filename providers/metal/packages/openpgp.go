@@ -21,8 +21,8 @@ type publicKey struct {
 	raw []byte // the fingerprint
 }
 
-// mostKeyring is how large a file with keys may be, in bytes.
-const mostKeyring = 1 << 20
+// maxKeyring is how large a file with keys may be, in bytes.
+const maxKeyring = 1 << 20
 
 // readKeyring reads OpenPGP public keys (RFC 9580), armored or binary, and
 // returns them in the binary form that apt's Signed-By takes. It is strict:
@@ -30,8 +30,8 @@ const mostKeyring = 1 << 20
 // is. That a self-signature is genuine is left to gpgv, which checks it whenever
 // the key is used.
 func readKeyring(content []byte) (binary []byte, keys []publicKey, err error) {
-	if len(content) > mostKeyring {
-		return nil, nil, fmt.Errorf("it is larger than %d bytes", mostKeyring)
+	if len(content) > maxKeyring {
+		return nil, nil, fmt.Errorf("it is larger than %d bytes", maxKeyring)
 	}
 	binary = content
 	if bytes.Contains(content, []byte("-----BEGIN PGP")) {

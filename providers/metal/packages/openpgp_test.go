@@ -56,7 +56,7 @@ func TestReadKeyringIsStrict(t *testing.T) {
 	good := testdata(t, "key-ed25519.gpg")
 	for name, content := range map[string]string{
 		"empty": "", "a web page": "<html>404</html>", "cut off": good[:40], "garbage after it": good + "x", "armor cut off": testdata(t, "key-rsa.asc")[:400],
-		"a message": "-----BEGIN PGP MESSAGE-----\n\nabcd\n-----END PGP MESSAGE-----\n", "a literal packet": good + "\xcb\x01x", "a secret key": "\xc5" + good[1:], "too large": strings.Repeat("\x00", mostKeyring+1),
+		"a message": "-----BEGIN PGP MESSAGE-----\n\nabcd\n-----END PGP MESSAGE-----\n", "a literal packet": good + "\xcb\x01x", "a secret key": "\xc5" + good[1:], "too large": strings.Repeat("\x00", maxKeyring+1),
 		"a signature": "\xc2\x01\x04",
 	} {
 		if _, keys, err := readKeyring([]byte(content)); err == nil {

@@ -23,8 +23,8 @@ const (
 	noteAll = "packages was"
 )
 
-// was is a package before stoke first changed it, and as stoke left it.
-type was struct {
+// priorPackage is a package before stoke first changed it, and as stoke left it.
+type priorPackage struct {
 	Version string `json:"version,omitempty"` // "" where it was not installed
 	Config  bool   `json:"config,omitempty"`  // only its configuration files were there
 	Held    bool   `json:"held,omitempty"`
@@ -37,18 +37,18 @@ type was struct {
 }
 
 // untouched reports whether stoke left the package as it found it.
-func (w was) untouched(p Installed) bool {
-	return p.There() && !w.Open && w.Now == w.Version && w.Now != p.Version
+func (w priorPackage) untouched(p Installed) bool {
+	return p.IsInstalled() && !w.Open && w.Now == w.Version && w.Now != p.Version
 }
 
-func recorded(rec *host.Record) (map[string]was, error) {
-	all := map[string]was{}
-	if _, err := rec.Was(noteAll, &all); err != nil {
+func recorded(rec *host.Record) (map[string]priorPackage, error) {
+	all := map[string]priorPackage{}
+	if _, err := rec.ReadNote(noteAll, &all); err != nil {
 		return nil, err
 	}
 	for _, key := range rec.Keys(notePackage) {
-		var w was
-		if _, err := rec.Was(key, &w); err != nil {
+		var w priorPackage
+		if _, err := rec.ReadNote(key, &w); err != nil {
 			return nil, err
 		}
 		all[strings.TrimPrefix(key, notePackage)] = w
@@ -56,7 +56,7 @@ func recorded(rec *host.Record) (map[string]was, error) {
 	return all, nil
 }
 
-func record(ctx context.Context, rec *host.Record, all map[string]was) error {
+func record(ctx context.Context, rec *host.Record, all map[string]priorPackage) error {
 	is, drop := map[string]any{}, []string{noteAll}
 	for name, w := range all {
 		is[notePackage+name] = w
@@ -69,7 +69,7 @@ func record(ctx context.Context, rec *host.Record, all map[string]was) error {
 	return rec.Replace(ctx, is, drop...)
 }
 
-func alter(ctx context.Context, rec *host.Record, do func(all map[string]was)) error {
+func alter(ctx context.Context, rec *host.Record, do func(all map[string]priorPackage)) error {
 	all, err := recorded(rec)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *apply) note(ctx context.Context) error {
 	if err := a.rec.Remember(ctx, noteOwner, a.want.Owner); err != nil {
 		return err
 	}
-	err := alter(ctx, a.rec, func(all map[string]was) {
+	err := alter(ctx, a.rec, func(all map[string]priorPackage) {
 		for name, w := range all {
 			w.Declared = w.Declared || a.want.declares(name)
 			w.Asked = w.Asked || w.Declared
@@ -98,11 +98,11 @@ func (a *apply) note(ctx context.Context) error {
 }
 
 func remember(ctx context.Context, rec *host.Record, have State, want Spec, names []string) error {
-	return alter(ctx, rec, func(all map[string]was) {
+	return alter(ctx, rec, func(all map[string]priorPackage) {
 		for _, name := range names {
 			w, known := all[name]
 			if !known {
-				w = before(have.Packages[name])
+				w = priorOf(have.Packages[name])
 			}
 			w.Declared = want.declares(name)
 			w.Asked, w.Open = w.Asked || w.Declared, true
@@ -111,14 +111,14 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	})
 }
 
-func left(ctx context.Context, rec *host.Record, have State) error {
-	return alter(ctx, rec, func(all map[string]was) {
+func noteLeft(ctx context.Context, rec *host.Record, have State) error {
+	return alter(ctx, rec, func(all map[string]priorPackage) {
 		for name, w := range all {
 			if !w.Open {
 				continue
 			}
 			w.Now, w.Open = "", false
-			if p := have.Packages[name]; p.There() {
+			if p := have.Packages[name]; p.IsInstalled() {
 				w.Now = p.Version
 			}
 			all[name] = w
@@ -126,19 +126,19 @@ func left(ctx context.Context, rec *host.Record, have State) error {
 	})
 }
 
-// brought are the packages that came in because others needed them: what becomes
+// dependenciesOf are the packages that came in because others needed them: what becomes
 // of them is for stoke's packages to say.
-func brought(rec *host.Record) ([]string, error) {
-	return those(rec, func(w was) bool { return w.Version == "" && !w.Asked })
+func dependenciesOf(rec *host.Record) ([]string, error) {
+	return recordedPackages(rec, func(w priorPackage) bool { return w.Version == "" && !w.Asked })
 }
 
 // open are the packages that were being changed when it was last written down.
 func open(rec *host.Record) ([]string, error) {
-	return those(rec, func(w was) bool { return w.Open })
+	return recordedPackages(rec, func(w priorPackage) bool { return w.Open })
 }
 
-func those(rec *host.Record, are func(was) bool) ([]string, error) {
+func recordedPackages(rec *host.Record, are func(priorPackage) bool) ([]string, error) {
 	all, err := recorded(rec)
-	maps.DeleteFunc(all, func(_ string, w was) bool { return !are(w) })
+	maps.DeleteFunc(all, func(_ string, w priorPackage) bool { return !are(w) })
 	return slices.Collect(maps.Keys(all)), err
 }

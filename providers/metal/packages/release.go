@@ -69,10 +69,10 @@ func (a *apply) releaseRepositories(ctx context.Context) ([]host.Outcome, error)
 func (a *apply) releaseRepository(ctx context.Context, name string, have State) ([]host.Outcome, error) {
 	key, file, keyring := noteRepository+name, sourcesFile(name), keyringFile(name)
 	var was repositoryWas
-	if _, err := a.rec.Was(key, &was); err != nil {
+	if _, err := a.rec.ReadNote(key, &was); err != nil {
 		return nil, err
 	}
-	others := have.others(name, a.want.Owner)
+	others := have.otherOwners(name, a.want.Owner)
 	if len(others) > 0 {
 		outcome := host.Outcome{Fact: "repository " + name, Fate: host.Left, Why: strings.Join(others, " and ") + " of this machine has it, too", Expected: true}
 		err := errors.Join(a.rec.DropFile(ctx, file), a.rec.DropFile(ctx, keyring))

@@ -19,7 +19,7 @@ import (
 // changed since, stays, and the outcome has the reason.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
-	if _, err := rec.Was(noteOwner, &a.want.Owner); err != nil {
+	if _, err := rec.ReadNote(noteOwner, &a.want.Owner); err != nil {
 		return nil, err
 	}
 	all, err := recorded(rec)
@@ -61,7 +61,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		}
 	}
 	var refreshed bool
-	if _, err := rec.Was(noteLists, &refreshed); err == nil && refreshed {
+	if _, err := rec.ReadNote(noteLists, &refreshed); err == nil && refreshed {
 		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does", Expected: true})
 	}
 	return outcomes, rec.Forget(ctx, append(rec.Keys(notePackage), noteAll, noteLists, noteOwner)...)
@@ -70,13 +70,13 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 // unbreak completes an interrupted dpkg as far as possible: the rest may be
 // about to be removed. A package that came in and is not even unpacked is taken
 // away at once, for apt would want its archive again.
-func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
+func (a *apply) unbreak(ctx context.Context, all map[string]priorPackage) error {
 	if !a.have.unfinished() {
 		return nil
 	}
 	why, err := a.configure(ctx)
 	if why != nil {
-		a.say(firstLine(why))
+		a.report(firstLine(why))
 	}
 	if err != nil {
 		return err
@@ -115,11 +115,11 @@ type undo struct {
 	outcomes      []host.Outcome
 }
 
-func (u *undo) left(name, why string, args ...any) {
+func (u *undo) reportLeft(name, why string, args ...any) {
 	u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Left, Why: fmt.Sprintf(why, args...)})
 }
 
-func (a *apply) restorePackages(ctx context.Context, all map[string]was, names []string) ([]host.Outcome, error) {
+func (a *apply) restorePackages(ctx context.Context, all map[string]priorPackage, names []string) ([]host.Outcome, error) {
 	have, err := observe(ctx, a.m, a.want, names)
 	if err != nil {
 		return nil, err
@@ -152,10 +152,10 @@ func (a *apply) restorePackages(ctx context.Context, all map[string]was, names [
 
 // plan decides about one package by its former state, its state after Apply, and
 // its present state.
-func (u *undo) plan(name string, w was, p Installed) {
+func (u *undo) plan(name string, w priorPackage, p Installed) {
 	touched := !w.Open && w.Now != p.Version // by somebody else, since
 	switch {
-	case w.Version == "" && !p.There():
+	case w.Version == "" && !p.IsInstalled():
 		if w.Now == "" && !w.Open {
 			return
 		}
@@ -165,27 +165,27 @@ func (u *undo) plan(name string, w was, p Installed) {
 		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
 	case w.untouched(p): // not stoke's doing
 	case w.Version == "" && !w.Asked && !p.Auto && !w.Open:
-		u.left(name, "it came as a dependency, and was marked as wanted since (apt-mark showmanual)")
+		u.reportLeft(name, "it came as a dependency, and was marked as wanted since (apt-mark showmanual)")
 	case w.Version == "" && w.Config:
 		u.remove = append(u.remove, name)
 	case w.Version == "":
 		u.purge = append(u.purge, name)
-	case p.There() && p.Version == w.Version:
+	case p.IsInstalled() && p.Version == w.Version:
 		if w.Now != w.Version && (w.Now != "" || !w.Open) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
-	case p.There() && touched:
-		u.left(name, "it was %s, stoke made it %s, and since then it was changed to %s", w.Version, w.Now, p.Version)
-	case !p.There() && w.Now != "" && !w.Open:
-		u.left(name, "it existed before, and was removed since")
+	case p.IsInstalled() && touched:
+		u.reportLeft(name, "it was %s, stoke made it %s, and since then it was changed to %s", w.Version, w.Now, p.Version)
+	case !p.IsInstalled() && w.Now != "" && !w.Open:
+		u.reportLeft(name, "it existed before, and was removed since")
 	case slices.Contains(p.Versions, w.Version):
 		u.install[name] = w.Version
 	default:
 		is := "is not installed"
-		if p.There() {
+		if p.IsInstalled() {
 			is = "stays " + p.Version
 		}
-		u.left(name, "it %s: version %s, which was there before, can no longer be had", is, w.Version)
+		u.reportLeft(name, "it %s: version %s, which was there before, can no longer be had", is, w.Version)
 	}
 }
 
@@ -252,9 +252,9 @@ func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
 			}
 			u.drop(name)
 			if comes {
-				u.left(name, "bringing back %s would also %s; it is %s", v, why, have.Packages[name].Version)
+				u.reportLeft(name, "bringing back %s would also %s; it is %s", v, why, have.Packages[name].Version)
 			} else {
-				u.left(name, "taking it away would also %s", why)
+				u.reportLeft(name, "taking it away would also %s", why)
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
 	}
 	for _, name := range slices.Concat(u.purge, u.remove, slices.Sorted(maps.Keys(u.install))) {
 		u.drop(name)
-		u.left(name, "putting all back together would also %s", why)
+		u.reportLeft(name, "putting all back together would also %s", why)
 	}
 	return nil
 }
@@ -310,7 +310,7 @@ func (a *apply) carryOut(ctx context.Context, u *undo) error {
 
 // restoreMarks puts back holds, and the marks that tell apt what was installed
 // only for others. What came in and has to stay is for others from now on.
-func (a *apply) restoreMarks(ctx context.Context, u *undo, names []string, all map[string]was, before State) error {
+func (a *apply) restoreMarks(ctx context.Context, u *undo, names []string, all map[string]priorPackage, before State) error {
 	have, err := observe(ctx, a.m, a.want, names)
 	if err != nil {
 		return err
@@ -318,7 +318,7 @@ func (a *apply) restoreMarks(ctx context.Context, u *undo, names []string, all m
 	marks := map[string][]string{}
 	for _, name := range names {
 		w, p := all[name], have.Packages[name]
-		if !p.There() {
+		if !p.IsInstalled() {
 			continue
 		}
 		if held := before.Packages[name].Held; p.Held != w.Held || held != w.Held {

@@ -127,7 +127,7 @@ func (s Spec) request(have State) request {
 	var r request
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
 		want, p := s.Packages[name], have.Packages[name]
-		if p.There() && Matches(want.Version, p.Version) {
+		if p.IsInstalled() && Matches(want.Version, p.Version) {
 			r.args = append(r.args, name+"="+p.Version)
 			continue
 		}
@@ -141,13 +141,13 @@ func (s Spec) request(have State) request {
 			continue
 		}
 		r.args = append(r.args, name+"="+v)
-		if p.There() {
+		if p.IsInstalled() {
 			r.downgrade = r.downgrade || Compare(v, p.Version) < 0
 			r.held = r.held || p.Held
 		}
 	}
 	for _, name := range s.Absent {
-		if p := have.Packages[name]; p.There() {
+		if p := have.Packages[name]; p.IsInstalled() {
 			r.args, r.changes, r.held = append(r.args, name+"-"), true, r.held || p.Held
 		}
 	}

@@ -15,7 +15,7 @@ var Table = host.Table[Spec, State]{
 		Key:   noteRepository,
 		Names: func(want Spec, _ State) []string { return slices.Sorted(maps.Keys(want.Repositories)) },
 		Was: func(want Spec, have State, name string) any {
-			return repositoryWas{Joined: len(have.others(name, want.Owner)) > 0}
+			return repositoryWas{Joined: len(have.otherOwners(name, want.Owner)) > 0}
 		},
 		Files: func(name string) []string { return []string{sourcesFile(name), keyringFile(name)} },
 		Diff: func(want Spec, have State) []host.Change {
@@ -54,10 +54,10 @@ var Table = host.Table[Spec, State]{
 		Wanted: func(*host.Record, Spec, string) bool { return true },
 		Was: func(want Spec, have State, name string) any {
 			p := have.Packages[name]
-			if _, comes := want.Packages[name]; comes && !p.There() {
+			if _, comes := want.Packages[name]; comes && !p.IsInstalled() {
 				return nil // it is noted when it comes, with all that comes with it
 			}
-			w := before(p)
+			w := priorOf(p)
 			w.Open, w.Asked, w.Declared = true, true, true
 			return w
 		},
@@ -84,9 +84,9 @@ func becomes(rec *host.Record, what, file string, path ...string) host.Change {
 	return host.Change{Fact: what + " " + become + " what there was before", Path: path}
 }
 
-func before(p Installed) was {
-	w := was{Config: p.Status == 'c', Held: p.Held, Auto: p.Auto}
-	if p.There() {
+func priorOf(p Installed) priorPackage {
+	w := priorPackage{Config: p.Status == 'c', Held: p.Held, Auto: p.Auto}
+	if p.IsInstalled() {
 		w.Version = p.Version
 	}
 	return w
@@ -114,8 +114,8 @@ func fact(file string) string {
 	return "exclusion from unattended-upgrades"
 }
 
-// others are the owners on the machine that have a repository, too, by the kinds of
+// otherOwners are the owners on the machine that have a repository, too, by the kinds of
 // their records.
-func (st State) others(repository, owner string) []string {
+func (st State) otherOwners(repository, owner string) []string {
 	return slices.DeleteFunc(slices.Clone(st.Owners[repository]), func(o string) bool { return o == owner })
 }

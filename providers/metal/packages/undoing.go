@@ -25,7 +25,7 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 		on = *want
 		names, err = undeclared(ctx, m, on, all)
 	} else {
-		_, err = rec.Was(noteOwner, &on.Owner)
+		_, err = rec.ReadNote(noteOwner, &on.Owner)
 	}
 	settings := Table.Undoing(rec, on)
 	if err != nil || len(names) == 0 && len(settings) == 0 {
@@ -40,7 +40,7 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 		changes = append(changes, all[name].undoing(name, have.Packages[name])...)
 	}
 	for _, c := range settings {
-		if c.Path[0] == "repositories" && len(have.others(c.Path[1], on.Owner)) > 0 {
+		if c.Path[0] == "repositories" && len(have.otherOwners(c.Path[1], on.Owner)) > 0 {
 			continue // it stays
 		}
 		changes = append(changes, c)
@@ -48,16 +48,16 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 	return changes, nil
 }
 
-func (w was) undoing(name string, p Installed) []host.Change {
+func (w priorPackage) undoing(name string, p Installed) []host.Change {
 	var changes []host.Change
-	if p.There() && p.Held != w.Held && w.Version != "" {
+	if p.IsInstalled() && p.Held != w.Held && w.Version != "" {
 		changes = append(changes, host.Change{Fact: "hold of " + name + " becomes what it was before",
 			Have: strconv.FormatBool(p.Held), Want: strconv.FormatBool(w.Held)})
 	}
-	if p.Version == w.Version && p.There() || !p.There() && w.Version == "" || w.untouched(p) {
+	if p.Version == w.Version && p.IsInstalled() || !p.IsInstalled() && w.Version == "" || w.untouched(p) {
 		return changes
 	}
-	d := disruption(name, p.There(), p.Scripts)
+	d := disruption(name, p.IsInstalled(), p.Scripts)
 	c := host.Change{Fact: "package " + name + " becomes what it was before", Have: p.Version, Want: w.Version, Disruption: d, Reloads: d > host.ReloadsSystemd}
 	if w.Version == "" { // what runs containers goes
 		c.Fact, c.Drains = removal(name), d >= host.RestartsKubelet
@@ -72,7 +72,7 @@ func Removes(c host.Change, name string) bool { return c.Fact == removal(name) }
 
 // undeclared are the packages that want no longer declares, and what came in for
 // them alone, which is for apt to say.
-func undeclared(ctx context.Context, m host.Machine, want Spec, all map[string]was) ([]string, error) {
+func undeclared(ctx context.Context, m host.Machine, want Spec, all map[string]priorPackage) ([]string, error) {
 	var gone, args []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if w := all[name]; w.Declared && !want.declares(name) {

@@ -173,7 +173,7 @@ func (a *apply) lists(ctx context.Context, script string, args []string) error {
 		}
 		a.problems = problems
 		for _, p := range problems {
-			a.say("a repository that is not stoke's does not work: " + p.String())
+			a.report("a repository that is not stoke's does not work: " + p.String())
 		}
 		if status != 0 && len(problems) == 0 {
 			return &ssh.CommandError{Host: a.m.Name(), Command: "apt-get update", Status: status, Output: lastLines(string(out), 10)}

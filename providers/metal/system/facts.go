@@ -71,7 +71,7 @@ func (p *parser) lines() host.Lines {
 			return nil
 		}),
 		"beside":   host.Fields(2, func(l []string) error { f.Beside[l[0]] = l[1]; return nil }),
-		"docker":   host.Fields(1, host.Is(&f.Docker, "enabled")),
+		"docker":   host.Fields(1, host.FirstFieldIs(&f.Docker, "enabled")),
 		"sysctl.d": host.Data(1, func(l []string) error { p.sysctls = readConf(l[0]); return nil }),
 		"unknown":  host.Fields(2, func(l []string) error { f.Unknown[l[0]+" "+l[1]] = true; return nil }),
 		"file":     host.Fields(0, p.file),

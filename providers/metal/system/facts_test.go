@@ -68,7 +68,7 @@ func TestParse(t *testing.T) {
 	if f.Name.Live != "node1" || f.Name.Static != "node1" || !hostsHold(f.Name.Hosts, "node1") || f.Name.Cloud != "" {
 		t.Errorf("name: %+v", f.Name)
 	}
-	if got := f.Swap.Shown(); got != "off until the next boot (/etc/fstab, extra.swap)" {
+	if got := f.Swap.Display(); got != "off until the next boot (/etc/fstab, extra.swap)" {
 		t.Errorf("swap: %s", got)
 	}
 	modules := map[string]ModuleFacts{

@@ -56,7 +56,7 @@ func (w *sysctlWas) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(w))
 }
 
-func (f Facts) was(k string) any {
+func (f Facts) priorOf(k string) any {
 	is := f.Sysctl[k]
 	if is.State != SysctlValue {
 		return nil
@@ -132,7 +132,7 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 		}
 		for i := range changes {
 			if status == 0 && strings.HasPrefix(changes[i].Fact, "sysctl "+k+" ") {
-				changes[i].Says = "Docker, whose containers need forwarding, turns it on when it is restarted, with drop as the policy of the chain FORWARD"
+				changes[i].Says = "Docker turns forwarding on when it restarts, for its containers, and sets the policy of the chain FORWARD to drop"
 			}
 		}
 	}

@@ -37,17 +37,17 @@ func TestForwardingNote(t *testing.T) {
 	f := Facts{Sysctl: map[string]SysctlFacts{"net.ipv4.ip_forward": {State: SysctlValue, Live: "0"}}, Beside: map[string]string{
 		redirects: "1", "/proc/sys/net/ipv4/conf/eth0/forwarding": "0", "/proc/sys/net/ipv6/conf/eth0/forwarding": "1",
 	}}
-	if was := f.was("net.ipv4.ip_forward"); was != "0" {
+	if was := f.priorOf("net.ipv4.ip_forward"); was != "0" {
 		t.Errorf("all is as the kernel has it without forwarding, and the note is %v", was)
 	}
 	f.Beside[redirects], f.Beside["/proc/sys/net/ipv4/conf/eth1/forwarding"] = "0", "1"
 	want := sysctlWas{"0", map[string]string{redirects: "0", "/proc/sys/net/ipv4/conf/eth1/forwarding": "1"}}
-	for _, note := range []any{"0", f.was("net.ipv4.ip_forward")} {
+	for _, note := range []any{"0", f.priorOf("net.ipv4.ip_forward")} {
 		if err := rec.Set(t.Context(), sysctlKey+"net.ipv4.ip_forward", note); err != nil {
 			t.Fatal(err)
 		}
 		var was sysctlWas
-		if _, err := rec.Was(sysctlKey+"net.ipv4.ip_forward", &was); err != nil || was.Value != "0" {
+		if _, err := rec.ReadNote(sysctlKey+"net.ipv4.ip_forward", &was); err != nil || was.Value != "0" {
 			t.Errorf("%v is read as %v: %v", note, was, err)
 		} else if _, text := note.(string); !text && cmp.Diff(want, was) != "" {
 			t.Errorf("%v is read as %v", note, was)

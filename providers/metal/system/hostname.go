@@ -20,8 +20,8 @@ const cloudFile = "/etc/cloud/cloud.cfg.d/99-stoke-hostname.cfg"
 
 const cloudText = "# Written by stoke, which sets this machine's name.\npreserve_hostname: true\nmanage_etc_hosts: false\n"
 
-// Shown is the declared name where all of it holds, else what there is.
-func (n *NameFacts) Shown(want string) string {
+// Display is the declared name where all of it holds, else what there is.
+func (n *NameFacts) Display(want string) string {
 	switch {
 	case n.Live != n.Static && n.Static != "":
 		return fmt.Sprintf("%s (%s after the next boot)", n.Live, n.Static)
@@ -38,7 +38,7 @@ func (n *NameFacts) Shown(want string) string {
 }
 
 func diffName(want string, have *NameFacts) []host.Change {
-	if shown := have.Shown(want); shown != want {
+	if shown := have.Display(want); shown != want {
 		return []host.Change{{Fact: "host name", Path: []string{"hostname"}, Have: shown, Want: want}}
 	}
 	return nil
@@ -86,7 +86,7 @@ func applyName(ctx context.Context, m host.Machine, rec *host.Record, want strin
 
 func restoreName(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	var was nameWas
-	if known, err := rec.Was(nameKey, &was); !known || err != nil {
+	if known, err := rec.ReadNote(nameKey, &was); !known || err != nil {
 		return nil, err
 	}
 	now, exists, err := host.ReadFile(ctx, m, "/etc/hosts")

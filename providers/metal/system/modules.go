@@ -62,7 +62,7 @@ func (m ModuleFacts) Holds() bool {
 
 func (m ModuleFacts) present() bool { return m.State != ModuleAbsent && m.State != ModuleUnknown }
 
-func (m ModuleFacts) shown() string {
+func (m ModuleFacts) display() string {
 	switch {
 	case m.State == ModuleUnknown:
 		return "not known to this kernel"
@@ -80,7 +80,7 @@ func diffModules(want []string, have map[string]ModuleFacts) []host.Change {
 	var changes []host.Change
 	for _, name := range sorted(want) {
 		if m := have[name]; !m.Holds() {
-			changes = append(changes, host.Change{Fact: "kernel module " + name, Path: []string{"kernel_modules", name}, Have: m.shown(), Want: "loaded"})
+			changes = append(changes, host.Change{Fact: "kernel module " + name, Path: []string{"kernel_modules", name}, Have: m.display(), Want: "loaded"})
 		}
 	}
 	return changes
@@ -91,7 +91,7 @@ const moduleKey = "system module "
 // heldBefore reports whether a module was loaded, now and at boot, without stoke.
 func heldBefore(rec *host.Record, name string) bool {
 	held := false
-	_, err := rec.Was(moduleKey+name, &held)
+	_, err := rec.ReadNote(moduleKey+name, &held)
 	return held && err == nil
 }
 

@@ -90,8 +90,8 @@ func swapLines(fstab string) []string {
 
 func (s *SwapFacts) inFstab() bool { return withoutSwap(s.Fstab) != s.Fstab }
 
-// Shown is "off" where there is none, now and at boot.
-func (s *SwapFacts) Shown() string {
+// Display is "off" where there is none, now and at boot.
+func (s *SwapFacts) Display() string {
 	var boot []string
 	if s.inFstab() {
 		boot = append(boot, "/etc/fstab")
@@ -109,12 +109,12 @@ func (s *SwapFacts) Shown() string {
 }
 
 func diffSwap(have *SwapFacts) []host.Change {
-	if have.Shown() == "off" {
+	if have.Display() == "off" {
 		return nil
 	}
 	d := host.None
 	if have.inFstab() || len(have.Units)+len(have.Services) > 0 {
 		d = host.ReloadsSystemd // what a generator made of fstab is forgotten only then
 	}
-	return []host.Change{{Fact: "swap", Path: []string{"swap"}, Have: have.Shown(), Want: "off", Disruption: d}}
+	return []host.Change{{Fact: "swap", Path: []string{"swap"}, Have: have.Display(), Want: "off", Disruption: d}}
 }

@@ -31,7 +31,7 @@ type swapWas struct {
 // Lines of fstab that were added since stay commented out.
 func (w swapWas) untouched() bool { return w.Off && len(w.Units) == 0 }
 
-func (w swapWas) before(line string) bool {
+func (w swapWas) wasListed(line string) bool {
 	return !w.Off && (w.Lines == nil || slices.Contains(w.Lines, line))
 }
 
@@ -106,7 +106,7 @@ func applySwap(ctx context.Context, m host.Machine, rec *host.Record, have *Swap
 // later did not exist then, but masked units have to be unmasked.
 func rememberSwap(ctx context.Context, rec *host.Record, now swapWas) error {
 	var was swapWas
-	known, err := rec.Was(swapKey, &was)
+	known, err := rec.ReadNote(swapKey, &was)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ done`
 
 func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	var was swapWas
-	if known, err := rec.Was(swapKey, &was); !known || err != nil {
+	if known, err := rec.ReadNote(swapKey, &was); !known || err != nil {
 		return nil, err
 	}
 	if was.untouched() && !was.Fstab {
@@ -160,7 +160,7 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	}
 	var outcomes []host.Outcome
 	for line := range strings.SplitSeq(string(now), "\n") {
-		if l, marked := strings.CutPrefix(line, swapMark); marked && !was.before(strings.TrimSpace(l)) {
+		if l, marked := strings.CutPrefix(line, swapMark); marked && !was.wasListed(strings.TrimSpace(l)) {
 			outcomes = append(outcomes, host.Outcome{Fact: "swap in /etc/fstab", Fate: host.Left, Why: fmt.Sprintf("%q "+
 				"was added since, and stays commented out", l)})
 		}
@@ -169,7 +169,7 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 		return outcomes, rec.Forget(ctx, swapKey)
 	}
 	var fstab []byte
-	if back := withSwap(string(now), was.before); exists && back != string(now) {
+	if back := withSwap(string(now), was.wasListed); exists && back != string(now) {
 		fstab = []byte(back)
 	}
 	var units, start []string

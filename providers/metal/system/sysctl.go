@@ -74,8 +74,8 @@ func sysctlAtBoot(files []confFile) map[string]sysctlLine {
 	return values
 }
 
-// Shown is the declared value where it holds now and at boot.
-func (s SysctlFacts) Shown(want string) string {
+// Display is the declared value where it holds now and at boot.
+func (s SysctlFacts) Display(want string) string {
 	w := normalise(want)
 	switch {
 	case s.State == SysctlMissing:
@@ -97,7 +97,7 @@ func (s SysctlFacts) Shown(want string) string {
 func diffSysctl(want map[string]string, have map[string]SysctlFacts) []host.Change {
 	var changes []host.Change
 	for _, k := range keys(want) {
-		if shown := have[k].Shown(want[k]); shown != want[k] {
+		if shown := have[k].Display(want[k]); shown != want[k] {
 			changes = append(changes, host.Change{Fact: "sysctl " + k, Path: []string{"sysctl", k}, Have: shown, Want: want[k]})
 		}
 	}
@@ -163,7 +163,7 @@ func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map
 	for _, k := range keys(want) {
 		s := have[k]
 		lines = append(lines, k+" = "+normalise(want[k]))
-		if s.Shown(want[k]) == want[k] {
+		if s.Display(want[k]) == want[k] {
 			continue
 		}
 		fix = true
@@ -208,7 +208,7 @@ func restoreSysctl(ctx context.Context, m host.Machine, rec *host.Record, want m
 			continue
 		}
 		var was sysctlWas
-		if _, err := rec.Was(note, &was); err != nil {
+		if _, err := rec.ReadNote(note, &was); err != nil {
 			return nil, err
 		}
 		p, err := sysctlPath(k)

@@ -27,7 +27,7 @@ var Table = host.Table[Spec, Facts]{
 		Names: host.One[Spec, Facts](func(w Spec) bool { return w.SwapOff }),
 		Wanted: func(rec *host.Record, want Spec, _ string) bool {
 			var was swapWas
-			_, err := rec.Was(swapKey, &was)
+			_, err := rec.ReadNote(swapKey, &was)
 			return want.SwapOff || err == nil && was.untouched()
 		},
 		Was: func(_ Spec, have Facts, _ string) any {
@@ -68,11 +68,11 @@ var Table = host.Table[Spec, Facts]{
 	{
 		Key:   sysctlKey,
 		Names: func(want Spec, _ Facts) []string { return keys(want.Sysctl) },
-		Was:   func(_ Spec, have Facts, k string) any { return have.was(k) },
+		Was:   func(_ Spec, have Facts, k string) any { return have.priorOf(k) },
 		Diff:  func(want Spec, have Facts) []host.Change { return diffSysctl(want.Sysctl, have.Sysctl) },
 		Back: func(rec *host.Record, k string) host.Change {
 			var was sysctlWas
-			_, err := rec.Was(sysctlKey+k, &was)
+			_, err := rec.ReadNote(sysctlKey+k, &was)
 			p, _ := sysctlPath(k)
 			return host.Change{Fact: "sysctl " + k + " becomes " + was.Value + " again", Drains: err == nil && was.Value == "0" && slices.Contains(forwards, p)}
 		},

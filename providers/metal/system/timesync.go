@@ -86,8 +86,8 @@ func (t *TimeFacts) Servers(want Time) []string {
 	return servers
 }
 
-// Shown is the service that keeps the clock right, else what is wrong with it.
-func (t *TimeFacts) Shown(want Time) string {
+// Display is the service that keeps the clock right, else what is wrong with it.
+func (t *TimeFacts) Display(want Time) string {
 	service := t.Service(want)
 	u := t.unit(service)
 	switch {
@@ -116,7 +116,7 @@ func (t *TimeFacts) missing(want Time) error {
 func diffTime(want Time, have *TimeFacts) []host.Change {
 	var changes []host.Change
 	service := have.Service(want)
-	if shown := have.Shown(want); shown != service || service == "" {
+	if shown := have.Display(want); shown != service || service == "" {
 		changes = append(changes, host.Change{Fact: "time service", Path: []string{"time_sync", "service"}, Have: shown, Want: cmp.Or(service, "any")})
 	}
 	if name, text := serversFile(service, want.Servers); len(want.Servers) > 0 && have.files[name] != text {
@@ -182,7 +182,7 @@ func restoreTime(ctx context.Context, m host.Machine, rec *host.Record, want *Ti
 			continue
 		}
 		var was timeWas
-		if _, err := rec.Was(note, &was); err != nil {
+		if _, err := rec.ReadNote(note, &was); err != nil {
 			return outcomes, err
 		}
 		verb := "start"

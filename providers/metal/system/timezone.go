@@ -38,7 +38,7 @@ func applyTimezone(ctx context.Context, m host.Machine, want, have string) error
 
 func restoreTimezone(ctx context.Context, rec *host.Record) ([]host.Outcome, error) {
 	var was string
-	if known, err := rec.Was(zoneKey, &was); !known || err != nil {
+	if known, err := rec.ReadNote(zoneKey, &was); !known || err != nil {
 		return nil, err
 	}
 	for _, name := range zoneFiles {

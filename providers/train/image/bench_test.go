@@ -61,7 +61,7 @@ func basic(t *testing.T) Spec {
 }
 
 // build collects and builds, which must work; the contents stay open for the test.
-func build(t *testing.T, spec Spec, base v1.Image) *Built {
+func build(t *testing.T, spec Spec, base v1.Image) *Image {
 	t.Helper()
 	c, err := Collect(spec)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Built is an image with its description for the plan and the state.
-type Built struct {
+// Image is an image with its description for the plan and the state.
+type Image struct {
 	Image    v1.Image
 	Digest   string            // of the manifest: sha256:…
 	Size     int64             // bytes of the manifest, the configuration and all layers
@@ -24,7 +24,7 @@ type Built struct {
 
 // Build puts the image together on a base, which is nil for none. All files are
 // read, and none is kept: layers are written anew whenever they are read.
-func (c *Contents) Build(ctx context.Context, base v1.Image) (*Built, error) {
+func (c *Contents) Build(ctx context.Context, base v1.Image) (*Image, error) {
 	if err := c.checkBase(ctx, base); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (c *Contents) Build(ctx context.Context, base v1.Image) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Built{Image: img, Digest: digest.String(), Size: size, Contents: sums}, nil
+	return &Image{Image: img, Digest: digest.String(), Size: size, Contents: sums}, nil
 }
 
 // foundation is what layers are added to, and the type that they have there.

@@ -93,21 +93,21 @@ func conflicts(all []entry) error {
 	for i := range all {
 		e := &all[i]
 		if other, taken := at[e.name]; taken {
-			return twice(e, other, e.name)
+			return duplicateError(e, other, e.name)
 		}
 		at[e.name] = e
 	}
 	for i := range all {
 		for dir := path.Dir(all[i].name); dir != "."; dir = path.Dir(dir) {
 			if other, taken := at[dir]; taken && other.kind != tar.TypeDir {
-				return twice(&all[i], other, dir)
+				return duplicateError(&all[i], other, dir)
 			}
 		}
 	}
 	return nil
 }
 
-func twice(e, other *entry, name string) error {
+func duplicateError(e, other *entry, name string) error {
 	return mistake(e.of, e.key, "Two files at one path",
 		"Both %s and %s would be /%s in the image. Take one of them out.", other.source(), e.source(), name)
 }
@@ -152,7 +152,7 @@ func (c *Contents) Sums(ctx context.Context) (map[string]string, error) {
 			if err := e.hash(ctx); err != nil {
 				return nil, err
 			}
-			sums["/"+e.name] = e.shown()
+			sums["/"+e.name] = e.displayName()
 		}
 	}
 	for _, w := range c.wheels {
@@ -165,8 +165,8 @@ func (c *Contents) Sums(ctx context.Context) (map[string]string, error) {
 	return sums, nil
 }
 
-// shown is what people see of an entry.
-func (e *entry) shown() string {
+// displayName is what people see of an entry.
+func (e *entry) displayName() string {
 	switch {
 	case e.kind == tar.TypeSymlink:
 		return "link to " + e.link

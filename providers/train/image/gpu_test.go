@@ -88,7 +88,7 @@ func TestImageWithStokeGPU(t *testing.T) {
 	spec.StokeGPU = program(t, elf.EM_X86_64, "stoke-gpu")
 	alone := basic(t)
 	alone.StokeGPU = spec.StokeGPU
-	for name, b := range map[string]*Built{"with both trainers": build(t, spec, baseWith(t, glibcFile, standardFile)), "with the trainer": build(t, alone, nil)} {
+	for name, b := range map[string]*Image{"with both trainers": build(t, spec, baseWith(t, glibcFile, standardFile)), "with the trainer": build(t, alone, nil)} {
 		if got := unpack(t, b.Image)["usr/local/bin/stoke-gpu"]; got.mode != 0o755 || !strings.HasSuffix(got.content, "stoke-gpu") {
 			t.Errorf("%s: mode %o, content %.20q", name, got.mode, got.content)
 		}

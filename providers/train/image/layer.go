@@ -81,7 +81,7 @@ func (l *layer) write(to io.Writer) error {
 			continue
 		}
 		sum := sha256.New()
-		n, err := e.copy(l.ctx, io.MultiWriter(&exactly{w, e.size}, sum))
+		n, err := e.copy(l.ctx, io.MultiWriter(&truncatingWriter{w, e.size}, sum))
 		switch {
 		case n != e.size && l.ctx.Err() == nil:
 			return e.changed()
@@ -94,13 +94,13 @@ func (l *layer) write(to io.Writer) error {
 	return w.Close()
 }
 
-// exactly drops what a tar writer would refuse as too long: whoever reads counts.
-type exactly struct {
+// truncatingWriter drops what a tar writer would refuse as too long: whoever reads counts.
+type truncatingWriter struct {
 	to   io.Writer
 	left int64
 }
 
-func (w *exactly) Write(p []byte) (int, error) {
+func (w *truncatingWriter) Write(p []byte) (int, error) {
 	n := min(int64(len(p)), w.left)
 	w.left -= n
 	if _, err := w.to.Write(p[:n]); err != nil {

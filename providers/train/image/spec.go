@@ -93,7 +93,7 @@ func (s *Spec) Check() error {
 
 func (s *Spec) checkFiles() error {
 	for to, from := range s.Files {
-		if _, err := inside(to); err != nil {
+		if _, err := cleanImagePath(to); err != nil {
 			return mistake("files", to, "Path in the image is malformed", "%q: %s.", to, err)
 		}
 		if from == "" || strings.ContainsRune(from, 0) {
@@ -115,7 +115,7 @@ func (s *Spec) checkPython() error {
 		return mistake("python", "", "Version of Python is missing", "Say which Python the base image has, such as python = \"3.12\"; it is %q.", s.Python)
 	}
 	if s.SitePackages != "" {
-		if _, err := inside(s.SitePackages); err != nil {
+		if _, err := cleanImagePath(s.SitePackages); err != nil {
 			return mistake("site_packages", "", "Path in the image is malformed", "%q: %s.", s.SitePackages, err)
 		}
 	}
@@ -143,9 +143,9 @@ func (s *Spec) checkProcess() error {
 // Root reports whether the image's process would be root.
 func (s *Spec) Root() bool { return s.User == "0" || strings.HasPrefix(s.User, "0:") }
 
-// inside cleans a path in the image, and returns it without the first slash;
+// cleanImagePath cleans a path in the image, and returns it without the first slash;
 // "" is the image's root.
-func inside(name string) (string, error) {
+func cleanImagePath(name string) (string, error) {
 	switch {
 	case !strings.HasPrefix(name, "/"):
 		return "", fmt.Errorf("a path in the image begins with a slash")

@@ -41,7 +41,7 @@ func permission(mode fs.FileMode) int64 {
 // Nothing is read yet.
 func tree(argument, to, local string) ([]entry, error) {
 	w := walk{argument: argument, key: to}
-	at, err := inside(to)
+	at, err := cleanImagePath(to)
 	if err != nil {
 		return nil, mistake(argument, to, "Path in the image is malformed", "%q: %s.", to, err)
 	}
@@ -135,12 +135,12 @@ func (w *walk) target(local string) (string, error) {
 	}
 	outside := mistake(w.argument, w.key, "Link leads out of its folder",
 		"%s points to %s, which is not in %s. Put a copy of the file there instead.", local, target, w.root)
-	if filepath.IsAbs(target) || !within(w.root, filepath.Join(filepath.Dir(local), target)) {
+	if filepath.IsAbs(target) || !isBelow(w.root, filepath.Join(filepath.Dir(local), target)) {
 		return "", outside
 	}
 	real, err := filepath.EvalSymlinks(local)
 	switch {
-	case err == nil && !within(w.root, real):
+	case err == nil && !isBelow(w.root, real):
 		return "", outside
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", w.unreadable(local, err)
@@ -150,7 +150,7 @@ func (w *walk) target(local string) (string, error) {
 	return filepath.ToSlash(target), nil
 }
 
-func within(root, name string) bool {
+func isBelow(root, name string) bool {
 	rest, err := filepath.Rel(root, name)
 	return err == nil && filepath.IsLocal(rest)
 }

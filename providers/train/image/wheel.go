@@ -149,7 +149,7 @@ func (w *wheel) check(f *zip.File, seen map[string]bool) error {
 		return unusable(w.name, "%s is in it twice", f.Name)
 	}
 	seen[f.Name] = true
-	if _, err := inside("/" + f.Name); err != nil {
+	if _, err := cleanImagePath("/" + f.Name); err != nil {
 		return unusable(w.name, "%s: %s", f.Name, err)
 	}
 	if _, listed := w.sums[f.Name]; !listed && !w.unlisted(f.Name) {

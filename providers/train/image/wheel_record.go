@@ -93,8 +93,8 @@ func (w *wheel) verifyMember(ctx context.Context, m member) error {
 	return nil
 }
 
-// given makes an entry of content that is made here.
-func (e *entry) given(content []byte) {
+// setContent makes an entry of content that is made here.
+func (e *entry) setContent(content []byte) {
 	sum := sha256.Sum256(content)
 	e.sum, e.size = hex.EncodeToString(sum[:]), int64(len(content))
 	e.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }

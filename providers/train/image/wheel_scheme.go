@@ -26,7 +26,7 @@ func schemeOf(spec *Spec) (scheme, error) {
 	if packages == "" {
 		packages = "/usr/local/lib/python" + spec.Python + "/site-packages"
 	}
-	at, err := inside(packages)
+	at, err := cleanImagePath(packages)
 	if err != nil {
 		return scheme{}, mistake("site_packages", "", "Path in the image is malformed", "%q: %s.", packages, err)
 	}
@@ -83,7 +83,7 @@ func (w *wheel) rewrite(f fileOpener, e *entry) error {
 		return unusable(w.name, "%s cannot be read, or is larger than %d bytes", e.from, maxText)
 	}
 	_, rest, _ = bytes.Cut(rest, []byte("\n"))
-	e.given(append([]byte(interpreter), rest...))
+	e.setContent(append([]byte(interpreter), rest...))
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (w *wheel) commands(to scheme) ([]entry, error) {
 		}
 		first, _, _ := strings.Cut(m[3], ".")
 		e := entry{name: path.Join(to.prefix, "bin", m[1]), kind: tar.TypeReg, mode: 0o755, from: "entry_points.txt", of: "wheels", inside: w.name}
-		e.given([]byte(interpreter + "import sys\nfrom " + m[2] + " import " + first + "\nsys.exit(" + m[3] + "())\n"))
+		e.setContent([]byte(interpreter + "import sys\nfrom " + m[2] + " import " + first + "\nsys.exit(" + m[3] + "())\n"))
 		made = append(made, e)
 	}
 	return made, nil

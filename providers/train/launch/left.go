@@ -21,10 +21,10 @@ func (e *LeftError) Error() string {
 	if e.Unseen != nil {
 		return fmt.Sprintf("%v; the rest in the namespace %s is unknown: %v", e.Err, e.Place, e.Unseen)
 	}
-	return fmt.Sprintf("%v; in the namespace %s, removed: %s; left: %s", e.Err, e.Place, named(e.Removed), named(e.Left))
+	return fmt.Sprintf("%v; in the namespace %s, removed: %s; left: %s", e.Err, e.Place, shortList(e.Removed), shortList(e.Left))
 }
 
-func named(all []string) string {
+func shortList(all []string) string {
 	if len(all) == 0 {
 		return "nothing"
 	}

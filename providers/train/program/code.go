@@ -11,8 +11,8 @@ import (
 
 // Limits of a List: of larger code only the number of files is kept.
 const (
-	mostFiles = 2_000
-	mostBytes = 256 << 10 // as JSON
+	maxFiles = 2_000
+	maxBytes = 256 << 10 // as JSON
 )
 
 // List is the part of a snapshot that the state keeps, so that a later plan names the
@@ -26,11 +26,11 @@ type List struct {
 // ListOf returns the list of a snapshot.
 func ListOf(s *code.Snapshot) List {
 	l := List{Hash: s.Hash(), Count: len(s.Files)}
-	if l.Count > mostFiles {
+	if l.Count > maxFiles {
 		return l
 	}
 	short := shorten(s)
-	if text, err := json.Marshal(short); err == nil && len(text) <= mostBytes {
+	if text, err := json.Marshal(short); err == nil && len(text) <= maxBytes {
 		l.Files = short
 	}
 	return l

@@ -87,14 +87,14 @@ func TestListsNameWhatHasChanged(t *testing.T) {
 		"executable":     {before, snapshotOf(executable, file("b", "1"), code.File{Name: "l", Link: "a"}), "~ a"},
 		"another target": {before, snapshotOf(file("a", "1"), file("b", "1"), code.File{Name: "l", Link: "b"}), "~ l"},
 		"moved":          {before, snapshotOf(file("a", "1"), file("c", "1"), code.File{Name: "l", Link: "a"}), "+ c, - b"},
-		"all that fits":  {many(mostFiles, "1"), many(mostFiles, "2"), "~ 000000, ~ 000001, ~ 000002, ~ 000003, ~ 000004 and 1995 more"},
-		"too many":       {many(mostFiles+1, "1"), many(mostFiles+5, "1"), "2005 files instead of 2001"},
-		"as too many":    {many(mostFiles+1, "1"), many(mostFiles+1, "2"), "some of 2001 files"},
+		"all that fits":  {many(maxFiles, "1"), many(maxFiles, "2"), "~ 000000, ~ 000001, ~ 000002, ~ 000003, ~ 000004 and 1995 more"},
+		"too many":       {many(maxFiles+1, "1"), many(maxFiles+5, "1"), "2005 files instead of 2001"},
+		"as too many":    {many(maxFiles+1, "1"), many(maxFiles+1, "2"), "some of 2001 files"},
 		"long names":     {long("1"), long("2"), "some of 1000 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := json.Marshal(ListOf(tt.before)) // as the state keeps it
-			if err != nil || len(text) > mostBytes+200 {
+			if err != nil || len(text) > maxBytes+200 {
 				t.Fatalf("%d bytes, %v", len(text), err)
 			}
 			var kept List

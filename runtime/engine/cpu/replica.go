@@ -115,7 +115,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 		for i, v := range r.slots {
 			slots[i] = v[from:to]
 		}
-		optimizer.UpdateScaled(r.vector[from:to], slots, sums[from:to], weight, model.Cut(r.vars, from, to), recipe, scale)
+		optimizer.UpdateScaled(r.vector[from:to], slots, sums[from:to], weight, model.Slice(r.vars, from, to), recipe, scale)
 	})
 	r.dirty = true
 	if own {

@@ -34,8 +34,8 @@ type patience struct {
 // usually rides out what clouds do for some seconds now and then.
 var usually = patience{attempts: 6, first: 300 * time.Millisecond, most: 10 * time.Second}
 
-// patient opens a backend as it is used; tests are less patient.
-func patient(open func(context.Context, backend.Config, patience) (backend.Backend, error)) func(context.Context, backend.Config) (backend.Backend, error) {
+// withPatience opens a backend as it is used; tests are less patient.
+func withPatience(open func(context.Context, backend.Config, patience) (backend.Backend, error)) func(context.Context, backend.Config) (backend.Backend, error) {
 	return func(ctx context.Context, c backend.Config) (backend.Backend, error) { return open(ctx, c, usually) }
 }
 

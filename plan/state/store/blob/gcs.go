@@ -18,7 +18,7 @@ import (
 // GCS is the backend "gcs". Its arguments are Terraform's:
 // https://developer.hashicorp.com/terraform/language/backend/gcs
 func GCS() *backend.Kind {
-	return &backend.Kind{Name: "gcs", Open: patient(openGCS), Arguments: []backend.Argument{
+	return &backend.Kind{Name: "gcs", Open: withPatience(openGCS), Arguments: []backend.Argument{
 		{Name: "bucket", Type: cty.String, Required: true},
 		{Name: "prefix", Type: cty.String},
 		{Name: "credentials", Type: cty.String, Secret: true, Environment: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"}},

@@ -197,7 +197,7 @@ func gcsProblem(err error) error {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("the service does not accept the credentials: %w", err)
 	case http.StatusForbidden:
-		return fmt.Errorf("the service does not allow it; roles/storage.objectAdmin on the bucket does: %w", err)
+		return fmt.Errorf("access denied: grant roles/storage.objectAdmin on the bucket: %w", err)
 	case http.StatusNotFound:
 		return fmt.Errorf("there is no such bucket, and stoke makes none: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 // It differs in one: locks are kept in the bucket (use_lockfile) unless the
 // configuration says that they are not.
 func S3() *backend.Kind {
-	return &backend.Kind{Name: "s3", Open: patient(openS3), Arguments: s3Arguments()}
+	return &backend.Kind{Name: "s3", Open: withPatience(openS3), Arguments: s3Arguments()}
 }
 
 func s3Arguments() []backend.Argument {

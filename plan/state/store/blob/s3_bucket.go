@@ -40,7 +40,7 @@ func certificates(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(homed([]string{path})[0])
+	pem, err := os.ReadFile(expandHome([]string{path})[0])
 	if err != nil {
 		return nil, fmt.Errorf("custom_ca_bundle: %w", err)
 	}

@@ -80,8 +80,8 @@ func awsLoading(c backend.Config, tries patience) ([]func(*config.LoadOptions) e
 	}
 	add(c.String("region"), config.WithRegion(c.String("region")))
 	add(c.String("profile"), config.WithSharedConfigProfile(c.String("profile")))
-	add(strings.Join(c.Strings("shared_config_files"), ""), config.WithSharedConfigFiles(homed(c.Strings("shared_config_files"))))
-	add(strings.Join(c.Strings("shared_credentials_files"), ""), config.WithSharedCredentialsFiles(homed(c.Strings("shared_credentials_files"))))
+	add(strings.Join(c.Strings("shared_config_files"), ""), config.WithSharedConfigFiles(expandHome(c.Strings("shared_config_files"))))
+	add(strings.Join(c.Strings("shared_credentials_files"), ""), config.WithSharedCredentialsFiles(expandHome(c.Strings("shared_credentials_files"))))
 	add(c.String("ec2_metadata_service_endpoint"), config.WithEC2IMDSEndpoint(c.String("ec2_metadata_service_endpoint")))
 	if c.Bool("skip_metadata_api_check", false) {
 		load = append(load, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
@@ -107,8 +107,8 @@ func awsLoading(c backend.Config, tries patience) ([]func(*config.LoadOptions) e
 	return load, nil
 }
 
-// homed replaces ~ at the beginning of paths.
-func homed(paths []string) []string {
+// expandHome replaces ~ at the beginning of paths.
+func expandHome(paths []string) []string {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return paths
@@ -174,7 +174,8 @@ func assume(found *aws.Config, c backend.Config) error {
 		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client, role.String("role_arn"), func(o *stscreds.AssumeRoleOptions) {
 			o.Duration, o.PolicyARNs = length, policies(role)
 			o.RoleSessionName = role.String("session_name")
-			o.ExternalID, o.Policy, o.SourceIdentity = given(role, "external_id"), given(role, "policy"), given(role, "source_identity")
+			o.ExternalID, o.Policy, o.SourceIdentity = configured(role, "external_id"), configured(role, "policy"),
+				configured(role, "source_identity")
 			o.TransitiveTagKeys = role.Strings("transitive_tag_keys")
 			for k, v := range role.Map("tags") {
 				o.Tags = append(o.Tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
@@ -197,17 +198,17 @@ func webIdentity(client *sts.Client, web backend.Config) (aws.CredentialsProvide
 	}
 	var source stscreds.IdentityTokenRetriever = token(web.String("web_identity_token"))
 	if file := web.String("web_identity_token_file"); file != "" {
-		source = stscreds.IdentityTokenFile(homed([]string{file})[0])
+		source = stscreds.IdentityTokenFile(expandHome([]string{file})[0])
 	} else if web.String("web_identity_token") == "" {
 		return nil, errors.New("assume_role_with_web_identity needs web_identity_token or web_identity_token_file")
 	}
 	return stscreds.NewWebIdentityRoleProvider(client, web.String("role_arn"), source, func(o *stscreds.WebIdentityRoleOptions) {
 		o.Duration, o.PolicyARNs = length, policies(web)
-		o.RoleSessionName, o.Policy = web.String("session_name"), given(web, "policy")
+		o.RoleSessionName, o.Policy = web.String("session_name"), configured(web, "policy")
 	}), nil
 }
 
-func given(c backend.Config, name string) *string {
+func configured(c backend.Config, name string) *string {
 	if text := c.String(name); text != "" {
 		return &text
 	}

@@ -23,7 +23,7 @@ func (s *Store) Lock(ctx context.Context, info state.LockInfo) (state.Lock, erro
 		info.ID = uuid.NewString()
 	}
 	if info.Who == "" {
-		info.Who = state.Who()
+		info.Who = state.CurrentUser()
 	}
 	if info.Created.IsZero() {
 		info.Created = time.Now().UTC()

@@ -38,7 +38,7 @@ func (b *Backend) Workspaces(ctx context.Context) ([]string, error) {
 	found := []string{backend.DefaultWorkspace}
 	list, err := b.client.namesWith(ctx, selector(map[string]string{stateLabel: "true", suffixLabel: b.suffix}))
 	if err != nil {
-		return nil, fmt.Errorf("list the states in the namespace %s: %w", b.client.namespace, b.client.explained(err))
+		return nil, fmt.Errorf("list the states in the namespace %s: %w", b.client.namespace, b.client.explainError(err))
 	}
 	for _, s := range list {
 		workspace := s.Metadata.Labels[workspaceLabel]
@@ -74,7 +74,7 @@ func (b *Backend) Remove(ctx context.Context, workspace string) error {
 		return fmt.Errorf("remove %s: %w", k.Name(k.snapshot()), err)
 	}
 	if err := b.client.remove(ctx, leases, k.lock(), ""); err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("remove %s: %w", k.Name(k.lock()), b.client.explained(err))
+		return fmt.Errorf("remove %s: %w", k.Name(k.lock()), b.client.explainError(err))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (b *bucket) Get(ctx context.Context, key string) (data []byte, version stri
 	default:
 		data, version, err = b.getSegment(ctx, key)
 	}
-	return data, version, b.client.explained(err)
+	return data, version, b.client.explainError(err)
 }
 
 // Put writes an object on condition.
@@ -61,7 +61,7 @@ func (b *bucket) Put(ctx context.Context, key string, data []byte, ifVersion str
 	default:
 		version, err = b.putSegment(ctx, key, data, ifVersion)
 	}
-	return version, b.client.explained(err)
+	return version, b.client.explainError(err)
 }
 
 // Delete removes an object on condition.
@@ -74,14 +74,14 @@ func (b *bucket) Delete(ctx context.Context, key, ifVersion string) (err error) 
 	default:
 		err = conflicting(b.client.remove(ctx, secrets, key, ifVersion))
 	}
-	return b.client.explained(err)
+	return b.client.explainError(err)
 }
 
 // List names the journal's segments, and what belongs to them.
 func (b *bucket) List(ctx context.Context, prefix string, _ bool) ([]string, error) {
-	list, err := b.client.namesWith(ctx, selector(b.own(journalRole)))
+	list, err := b.client.namesWith(ctx, selector(b.roleLabels(journalRole)))
 	if err != nil {
-		return nil, b.client.explained(err)
+		return nil, b.client.explainError(err)
 	}
 	var keys []string
 	for _, s := range list {
@@ -99,13 +99,13 @@ const (
 	restRole    = "rest" // of a snapshot that is being written
 )
 
-// own returns the labels that identify Secrets of a role.
-func (b *bucket) own(role string) map[string]string {
+// roleLabels returns the labels that identify Secrets of a role.
+func (b *bucket) roleLabels(role string) map[string]string {
 	return map[string]string{roleLabel: role, suffixLabel: b.suffix, workspaceLabel: b.workspace}
 }
 
-// shared returns the labels that Terraform uses to find a state.
-func (b *bucket) shared() map[string]string {
+// stateLabels returns the labels that Terraform uses to find a state.
+func (b *bucket) stateLabels() map[string]string {
 	return map[string]string{stateLabel: "true", suffixLabel: b.suffix, workspaceLabel: b.workspace}
 }
 

@@ -85,8 +85,8 @@ func (c *client) secretsWith(ctx context.Context, selector string) ([]core.Secre
 	return list.Items, err
 }
 
-// named is as much of an object as lists of names need.
-type named struct {
+// objectNames is as much of an object as lists of names need.
+type objectNames struct {
 	Metadata struct {
 		Name   string            `json:"name"`
 		Labels map[string]string `json:"labels"`
@@ -98,9 +98,9 @@ const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 
 // namesWith lists what is known of Secrets that have labels, without their
 // data.
-func (c *client) namesWith(ctx context.Context, selector string) ([]named, error) {
+func (c *client) namesWith(ctx context.Context, selector string) ([]objectNames, error) {
 	var list struct {
-		Items []named `json:"items"`
+		Items []objectNames `json:"items"`
 	}
 	err := c.tryRaw(ctx, &list, func() *rest.Request {
 		return c.core.Get().Resource(string(secrets)).Param("labelSelector", selector).SetHeader("Accept", metadataOnly)
@@ -174,8 +174,8 @@ func conflicting(err error) error {
 	return err
 }
 
-// explained adds to an error what people can do about it.
-func (c *client) explained(err error) error {
+// explainError adds to an error what people can do about it.
+func (c *client) explainError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, object.ErrConflict):
 		return err

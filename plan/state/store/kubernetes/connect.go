@@ -38,7 +38,7 @@ func connect(c backend.Config, tries patience) (*client, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, plain(err)
+		return nil, trimFullStop(err)
 	}
 	cl := &client{namespace: c.String("namespace"), tries: tries, close: transport.CloseIdleConnections}
 	if cl.namespace == "" {
@@ -52,7 +52,7 @@ func connect(c backend.Config, tries patience) (*client, error) {
 		of := rest.CopyConfig(config)
 		of.APIPath, of.GroupVersion = api.path, &api.group
 		if *api.into, err = rest.RESTClientForConfigAndClient(of, transport); err != nil {
-			return nil, plain(err)
+			return nil, trimFullStop(err)
 		}
 	}
 	return cl, nil
@@ -83,7 +83,7 @@ func restConfig(c backend.Config) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: paths, WarnIfAllMissing: false}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, plain(err)
+		return nil, trimFullStop(err)
 	}
 	return config, nil
 }
@@ -145,8 +145,8 @@ func overrides(c backend.Config) (*clientcmd.ConfigOverrides, error) {
 	return o, nil
 }
 
-// plain removes the full stop from an error of the library.
-func plain(err error) error {
+// trimFullStop removes the full stop from an error of the library.
+func trimFullStop(err error) error {
 	if text, ok := strings.CutSuffix(err.Error(), "."); ok {
 		return errors.New(text)
 	}

@@ -89,7 +89,7 @@ func (b *bucket) lease(data []byte, version string) (*coordination.Lease, error)
 	}
 	l := &coordination.Lease{}
 	l.Name, l.ResourceVersion = b.lock(), version
-	l.Labels = b.labelled(b.shared(), "terraform")
+	l.Labels = b.labelled(b.stateLabels(), "terraform")
 	l.Annotations = map[string]string{lockInfo: string(data)}
 	l.Spec.HolderIdentity = &record.ID
 	if record.Lease.Seconds > 0 {
@@ -110,7 +110,7 @@ func (b *bucket) freeLock(ctx context.Context, ifVersion string) error {
 	}
 	l := &coordination.Lease{}
 	l.Name, l.ResourceVersion = b.lock(), ifVersion
-	l.Labels = b.labelled(b.shared(), "terraform")
+	l.Labels = b.labelled(b.stateLabels(), "terraform")
 	err := b.client.update(ctx, leases, l.Name, l, &coordination.Lease{})
 	if apierrors.IsNotFound(err) {
 		return nil // somebody removed it

@@ -193,7 +193,7 @@ func segmentRest(key, id string, n int) string { return fmt.Sprintf("%s.rest-%s-
 func (b *bucket) putSegment(ctx context.Context, key string, data []byte, ifVersion string) (string, error) {
 	named := func(name string) core.Secret {
 		var s core.Secret
-		s.Name, s.Labels, s.Annotations = name, b.labelled(b.own(journalRole), "stoke"), map[string]string{}
+		s.Name, s.Labels, s.Annotations = name, b.labelled(b.roleLabels(journalRole), "stoke"), map[string]string{}
 		return s
 	}
 	first := named(key)

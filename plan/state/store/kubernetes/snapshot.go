@@ -34,7 +34,7 @@ func (b *bucket) getSnapshot(ctx context.Context) (data []byte, version string, 
 }
 
 func (b *bucket) readSnapshot(ctx context.Context) ([]byte, string, error) {
-	list, err := b.client.secretsWith(ctx, selector(b.shared()))
+	list, err := b.client.secretsWith(ctx, selector(b.stateLabels()))
 	if err != nil {
 		return nil, "", err
 	}
@@ -103,7 +103,7 @@ func (b *bucket) putSnapshot(ctx context.Context, data []byte, ifVersion string)
 	b.setClean(false)
 	version, err := b.write(ctx, first, list, func(n int) core.Secret {
 		var s core.Secret
-		s.Name, s.Labels = b.restName(id, n), b.labelled(b.own(restRole), "stoke")
+		s.Name, s.Labels = b.restName(id, n), b.labelled(b.roleLabels(restRole), "stoke")
 		return s
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (b *bucket) putSnapshot(ctx context.Context, data []byte, ifVersion string)
 // visible returns a Secret that Terraform recognises as a state.
 func (b *bucket) visible(name string) core.Secret {
 	var s core.Secret
-	s.Name, s.Labels, s.Annotations = name, b.labelled(b.shared(), "terraform"), map[string]string{encoding: "gzip"}
+	s.Name, s.Labels, s.Annotations = name, b.labelled(b.stateLabels(), "terraform"), map[string]string{encoding: "gzip"}
 	return s
 }
 
@@ -133,7 +133,7 @@ func (b *bucket) showParts(ctx context.Context, list [][]byte) error {
 	before := b.parts
 	b.mu.Unlock()
 	if before < 0 {
-		names, err := b.client.namesWith(ctx, selector(b.shared()))
+		names, err := b.client.namesWith(ctx, selector(b.stateLabels()))
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (b *bucket) rests(ctx context.Context) ([]string, error) {
 	if clean {
 		return nil, nil
 	}
-	list, err := b.client.namesWith(ctx, selector(b.own(restRole)))
+	list, err := b.client.namesWith(ctx, selector(b.roleLabels(restRole)))
 	names := make([]string, 0, len(list))
 	for _, s := range list {
 		names = append(names, s.Metadata.Name)

@@ -78,7 +78,7 @@ func (s *Store) hold(fl *flock.Flock, info state.LockInfo) (*lock, error) {
 		info.ID = uuid.NewString()
 	}
 	if info.Who == "" {
-		info.Who = state.Who()
+		info.Who = state.CurrentUser()
 	}
 	if info.Created.IsZero() {
 		info.Created = time.Now().UTC()

@@ -11,16 +11,16 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
-// Out is a store that reads the state in one file and writes it into another,
+// SplitStore is a store that reads the state in one file and writes it into another,
 // which it locks: what -state and -state-out say together. The file that is
 // read stays as it is.
-type Out struct {
+type SplitStore struct {
 	*Store
 	in *Store
 }
 
 // NewOut is a store that reads at in and writes at out.
-func NewOut(in, out string) (*Out, error) {
+func NewOut(in, out string) (*SplitStore, error) {
 	from, err := New(in)
 	if err != nil {
 		return nil, err
@@ -29,12 +29,12 @@ func NewOut(in, out string) (*Out, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Out{Store: to, in: from}, nil
+	return &SplitStore{Store: to, in: from}, nil
 }
 
 // ReadSnapshot reads the one file; the version is that of the other, which is
 // the one to be replaced.
-func (o *Out) ReadSnapshot(ctx context.Context) ([]byte, string, error) {
+func (o *SplitStore) ReadSnapshot(ctx context.Context) ([]byte, string, error) {
 	_, version, err := o.Store.ReadSnapshot(ctx)
 	if err != nil {
 		return nil, "", err
@@ -45,7 +45,7 @@ func (o *Out) ReadSnapshot(ctx context.Context) ([]byte, string, error) {
 
 // ReadJournal makes sure that no run has left something to be settled, on
 // either side: it would have to be done where it was begun.
-func (o *Out) ReadJournal(ctx context.Context) ([]byte, error) {
+func (o *SplitStore) ReadJournal(ctx context.Context) ([]byte, error) {
 	for _, s := range []*Store{o.in, o.Store} {
 		log, err := s.ReadJournal(ctx)
 		if err != nil {
@@ -59,7 +59,7 @@ func (o *Out) ReadJournal(ctx context.Context) ([]byte, error) {
 }
 
 // Lock locks the file that is written.
-func (o *Out) Lock(ctx context.Context, info state.LockInfo) (state.Lock, error) {
+func (o *SplitStore) Lock(ctx context.Context, info state.LockInfo) (state.Lock, error) {
 	return o.Store.Lock(ctx, info)
 }
 

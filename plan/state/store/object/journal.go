@@ -168,7 +168,7 @@ func (s *Store) Append(ctx context.Context, at int64, records []byte, _ bool) er
 	if size := s.journal.size(); at > size {
 		return fmt.Errorf("append to %s: it is %d bytes long, and was %d when it was read", s.bucket.Name(s.layout.Journal), size, at)
 	} else if at < size {
-		return s.cut(ctx, at, records)
+		return s.replaceTail(ctx, at, records)
 	}
 	if len(records) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (s *Store) Append(ctx context.Context, at int64, records []byte, _ bool) er
 // appended puts a conflict in words.
 func (s *Store) appended(err error) error {
 	if errors.Is(err, ErrConflict) {
-		if lost := s.held(); lost != nil {
+		if lost := s.checkLock(); lost != nil {
 			return lost
 		}
 		return fmt.Errorf("append to journal: %w", &state.ConflictError{Path: s.bucket.Name(s.layout.Journal)})
@@ -233,9 +233,9 @@ func (s *Store) place(ctx context.Context, g *segment) (version string, err erro
 	return s.put(ctx, key, g.encode(), there.version)
 }
 
-// cut takes off what follows at, from its end, and writes records in its
+// replaceTail takes off what follows at, from its end, and writes records in its
 // place.
-func (s *Store) cut(ctx context.Context, at int64, records []byte) error {
+func (s *Store) replaceTail(ctx context.Context, at int64, records []byte) error {
 	for len(s.journal.segments) > 1 {
 		last := s.journal.segments[len(s.journal.segments)-1]
 		if last.offset < at {
@@ -273,7 +273,7 @@ func (s *Store) cut(ctx context.Context, at int64, records []byte) error {
 // DropJournal removes the first segment, which removes the journal, and then
 // all others, also of earlier journals.
 func (s *Store) DropJournal(ctx context.Context) error {
-	if err := s.held(); err != nil {
+	if err := s.checkLock(); err != nil {
 		return err
 	}
 	if err := s.remove(ctx, s.layout.Journal+firstName, ""); err != nil {

@@ -36,8 +36,8 @@ func (s *Store) hold(r *record, version string, start time.Time) *lease {
 	return l
 }
 
-// held reports that the lock was lost; nil where it is held, or none is.
-func (s *Store) held() error {
+// checkLock reports that the lock was lost; nil where it is held, or none is.
+func (s *Store) checkLock() error {
 	if s.lease == nil {
 		return nil
 	}

@@ -108,7 +108,7 @@ func TestSlowHolder(t *testing.T) {
 		}
 		elsewhere(t, p)
 	}
-	if err := a.held(); err != nil {
+	if err := a.checkLock(); err != nil {
 		t.Error(err)
 	}
 	if _, err := b.Lock(ctx, state.LockInfo{}); !isLocked(err) {
@@ -116,7 +116,7 @@ func TestSlowHolder(t *testing.T) {
 	}
 	clock = clock.Add(61 * time.Second)
 	var lost *state.LostLockError
-	if err := a.held(); !errors.As(err, &lost) {
+	if err := a.checkLock(); !errors.As(err, &lost) {
 		t.Errorf("the lease is over: %v", err)
 	}
 	m, err := b.Lock(ctx, state.LockInfo{})
@@ -150,7 +150,7 @@ func TestKilledNeighbour(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Release()
-	if thisProcess().gone() {
+	if thisProcess().hasEnded() {
 		t.Error("this process takes itself for dead")
 	}
 }
@@ -253,7 +253,7 @@ func TestBroken(t *testing.T) {
 		err = b.ForceUnlock(ctx, locked.Holder.ID)
 	}
 	var lost *state.LostLockError
-	for !errors.As(a.held(), &lost) && ctx.Err() == nil {
+	for !errors.As(a.checkLock(), &lost) && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	if err := a.Append(ctx, 0, []byte("x"), true); !errors.As(err, &lost) {
@@ -290,7 +290,7 @@ func TestSilence(t *testing.T) {
 	p.before = func(string, string) error { return errors.New("no route to host") }
 	p.mu.Unlock()
 	var lost *state.LostLockError
-	for !errors.As(s.held(), &lost) && ctx.Err() == nil {
+	for !errors.As(s.checkLock(), &lost) && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	if err := l.Release(); err != nil {

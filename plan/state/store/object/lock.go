@@ -54,7 +54,7 @@ func (s *Store) Lock(ctx context.Context, info state.LockInfo) (state.Lock, erro
 		info.ID = uuid.NewString()
 	}
 	if info.Who == "" {
-		info.Who = state.Who()
+		info.Who = state.CurrentUser()
 	}
 	if info.Created.IsZero() {
 		info.Created = time.Now().UTC()
@@ -106,7 +106,7 @@ func (s *Store) judge(data []byte, version string) (*state.LockedError, bool) {
 		return locked, false
 	}
 	locked.Advice = fmt.Sprintf("Its lock is a lease: when it has not been renewed for %d seconds it is taken over.", r.Lease.Seconds)
-	if r.Lease.Process.gone() {
+	if r.Lease.Process.hasEnded() {
 		return nil, true
 	}
 	length := time.Duration(r.Lease.Seconds) * time.Second

@@ -65,8 +65,8 @@ func startOf(pid int) (start string, dead bool) {
 	return fields[startAt], fields[stateAt] == "Z"
 }
 
-// gone reports that the process ran on this machine and has ended.
-func (p process) gone() bool {
+// hasEnded reports that the process ran on this machine and has ended.
+func (p process) hasEnded() bool {
 	if p.Machine == "" || p.ID <= 0 || p.Machine != thisMachine() {
 		return false
 	}

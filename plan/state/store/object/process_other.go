@@ -9,5 +9,5 @@ type process struct{}
 // thisProcess names the process that asks.
 func thisProcess() process { return process{} }
 
-// gone reports that the process ran on this machine and has ended.
-func (process) gone() bool { return false }
+// hasEnded reports that the process ran on this machine and has ended.
+func (process) hasEnded() bool { return false }

@@ -53,7 +53,7 @@ func (s *Store) ReadSnapshot(ctx context.Context) ([]byte, string, error) {
 func (s *Store) WriteSnapshot(ctx context.Context, data []byte, ifVersion string) (string, error) {
 	version, err := s.put(ctx, s.layout.Snapshot, data, ifVersion)
 	if errors.Is(err, ErrConflict) {
-		if lost := s.held(); lost != nil {
+		if lost := s.checkLock(); lost != nil {
 			return "", lost
 		}
 		return "", &state.ConflictError{Path: s.bucket.Name(s.layout.Snapshot)}
@@ -86,7 +86,7 @@ func (s *Store) get(ctx context.Context, key string) ([]byte, string, error) {
 // lost. A conflict with a lost but successful write of the same content is not
 // an error.
 func (s *Store) put(ctx context.Context, key string, data []byte, ifVersion string) (string, error) {
-	if err := s.held(); err != nil {
+	if err := s.checkLock(); err != nil {
 		return "", err
 	}
 	limit, cancel := limited(ctx, len(data))
@@ -103,7 +103,7 @@ func (s *Store) put(ctx context.Context, key string, data []byte, ifVersion stri
 		return "", fmt.Errorf("write %s: %w", s.bucket.Name(key), err)
 	}
 	// A write that ended after the lease may be too late.
-	return version, s.held()
+	return version, s.checkLock()
 }
 
 func (s *Store) remove(ctx context.Context, key, ifVersion string) error {

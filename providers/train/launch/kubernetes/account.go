@@ -37,7 +37,7 @@ func (c *cluster) accounted(ctx context.Context, id string, remove func() error)
 // objects names all that there is of a run, pods among them.
 func (c *cluster) objects(ctx context.Context, id string) (names []string, err error) {
 	for _, kind := range append(slices.Clone(kinds), pods, configMaps) {
-		page, err := c.in(kind).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
+		page, err := c.client(kind).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
 		if err != nil {
 			return nil, err
 		}

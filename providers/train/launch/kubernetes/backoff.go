@@ -46,14 +46,14 @@ func backOff(p *core.Pod) (from time.Time, lasts time.Duration, ok bool) {
 		}
 	}
 	lasts = firstBackOff
-	for range earlier(p, batch.JobIndexFailureCountAnnotation) + earlier(p, batch.JobIndexIgnoredFailureCountAnnotation) {
+	for range endedPods(p, batch.JobIndexFailureCountAnnotation) + endedPods(p, batch.JobIndexIgnoredFailureCountAnnotation) {
 		lasts = min(2*lasts, longestBackOff)
 	}
 	return from, lasts, asked
 }
 
-// earlier is how many pods of its index had ended before a pod was made.
-func earlier(p *core.Pod, annotation string) int {
+// endedPods is how many pods of its index had ended before a pod was made.
+func endedPods(p *core.Pod, annotation string) int {
 	n, err := strconv.Atoi(p.Annotations[annotation])
 	if err != nil {
 		return 0
@@ -73,7 +73,7 @@ func (s *sight) delayed() (all []core.Pod) {
 		if j == nil || condition(j, batch.JobFailed) != nil || condition(j, batch.JobComplete) != nil {
 			continue
 		}
-		if _, lasts, ok := backOff(&p); ok && lasts > longBackOff && earlier(&p, batch.JobIndexIgnoredFailureCountAnnotation) > 0 {
+		if _, lasts, ok := backOff(&p); ok && lasts > longBackOff && endedPods(&p, batch.JobIndexIgnoredFailureCountAnnotation) > 0 {
 			all = append(all, p)
 		}
 	}
@@ -104,7 +104,7 @@ func (c *cluster) renew(ctx context.Context, p *core.Pod) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.in(pods).Patch(ctx, p.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manager}, "status")
+	_, err = c.client(pods).Patch(ctx, p.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manager}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // it has been replaced
 	}

@@ -12,34 +12,34 @@ import (
 // judge records that a run cannot continue although its coordinator believes
 // that it can. Checkpoints in the coordinator's pod are lost with the pod.
 func (s *sight) judge(state *launch.State) {
-	if why := s.broken(); why != "" && !state.Phase.Final() {
+	if why := s.missingJob(); why != "" && !state.Phase.Final() {
 		state.Phase, state.Message, state.Broken, state.Saved = spec.Lost, why, why, -1
 	}
 }
 
-// broken names the missing Job without which the run cannot continue, whatever
+// missingJob names the missing Job without which the run cannot continue, whatever
 // its coordinator reports: the Job of the servers, or the Jobs of all workers.
 // "": none is missing.
-func (s *sight) broken() string {
+func (s *sight) missingJob() string {
 	of, err := s.spec()
-	if why := s.without(server); why != "" && !(err == nil && of.ParameterServer.Replicas == 0) {
+	if why := s.whyNoPods(server); why != "" && !(err == nil && of.ParameterServer.Replicas == 0) {
 		return why
 	}
 	high, low := s.job(workerHigh), s.job(worker)
 	switch {
 	case high == nil:
-		return s.without(worker)
+		return s.whyNoPods(worker)
 	case low == nil:
-		return s.without(workerHigh)
-	case s.without(worker) == "":
+		return s.whyNoPods(workerHigh)
+	case s.whyNoPods(worker) == "":
 		return ""
 	}
-	return s.without(workerHigh)
+	return s.whyNoPods(workerHigh)
 }
 
-// without returns why a role's Job has no pods and creates none; "" if it has
+// whyNoPods returns why a role's Job has no pods and creates none; "" if it has
 // or will have pods.
-func (s *sight) without(role string) string {
+func (s *sight) whyNoPods(role string) string {
 	j := s.job(role)
 	if j == nil {
 		return fmt.Sprintf("the Job %s is gone", job(s.config.Name, role))

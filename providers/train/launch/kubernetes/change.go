@@ -46,9 +46,9 @@ func (c *cluster) change(ctx context.Context, now *sight, s spec.Spec) error {
 	}
 	s.Layers = is.Layers
 	of := &layout{id, s, p, 0}
-	told := func() error { return c.tell(ctx, id, spec.LiveOf(s)) } // all of it: an earlier change may not have arrived
+	told := func() error { return c.sendChange(ctx, id, spec.LiveOf(s)) } // all of it: an earlier change may not have arrived
 	steps := []func() error{func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }, told}
-	if s.Worker.Replicas < is.Worker.Replicas && now.begun() {
+	if s.Worker.Replicas < is.Worker.Replicas && now.hasRun() {
 		left := func() error { return awaitLeaving(ctx, c, id, s) }
 		steps = []func() error{told, left, func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }}
 	}
@@ -91,15 +91,15 @@ func awaitLeaving(ctx context.Context, c *cluster, id string, s spec.Spec) error
 	}
 }
 
-// tell has the run's coordinator take a change on. One that has never run reads
+// sendChange has the run's coordinator take a change on. One that has never run reads
 // what its ConfigMap says when it begins.
-func (c *cluster) tell(ctx context.Context, id string, change spec.LiveChange) error {
+func (c *cluster) sendChange(ctx context.Context, id string, change spec.LiveChange) error {
 	now, err := c.look(ctx, id)
 	if err != nil {
 		return err
 	}
 	asked, err := c.session(ctx, id, now.pods)
-	if errors.Is(err, errNoCoordinator) && !now.begun() {
+	if errors.Is(err, errNoCoordinator) && !now.hasRun() {
 		return nil
 	}
 	if err != nil {
@@ -111,9 +111,9 @@ func (c *cluster) tell(ctx context.Context, id string, change spec.LiveChange) e
 	return asked.Change(within, change)
 }
 
-// begun tells whether a coordinator of the run has ever run, as far as its pods
+// hasRun tells whether a coordinator of the run has ever run, as far as its pods
 // tell.
-func (s *sight) begun() bool {
+func (s *sight) hasRun() bool {
 	for _, p := range s.pods {
 		for _, c := range p.Status.ContainerStatuses {
 			if p.Labels[roleLabel] == coordinator && (c.State.Waiting == nil || c.LastTerminationState.Terminated != nil) {
@@ -211,7 +211,7 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, code laun
 	if err := c.makeClaim(ctx, of); err != nil { // which may take long: another stoke may take the run
 		return err
 	}
-	if err := c.again(ctx, of, taken); err != nil {
+	if err := c.writeResumed(ctx, of, taken); err != nil {
 		return err
 	}
 	owner := ownerOf(&now.config)

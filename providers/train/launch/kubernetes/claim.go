@@ -76,7 +76,7 @@ func (c *cluster) claimLoss(ctx context.Context, id string, p launch.Placement) 
 func (s *sight) withoutClaim(state *launch.State, why string, going bool, p launch.Placement) {
 	switch {
 	case why == "" || state.Phase == spec.Succeeded || state.Phase == spec.Failed:
-	case (running(s.pods) != nil || going && s.placed(coordinator)) && !launch.Idle(state.Phase):
+	case (running(s.pods) != nil || going && s.isPlaced(coordinator)) && !launch.Idle(state.Phase):
 		if p.Checkpoints != "" {
 			state.Renew = why
 			return
@@ -94,8 +94,8 @@ func (s *sight) withoutClaim(state *launch.State, why string, going bool, p laun
 	}
 }
 
-// placed tells whether a pod of a role is on a node and has not ended.
-func (s *sight) placed(role string) bool {
+// isPlaced tells whether a pod of a role is on a node and has not ended.
+func (s *sight) isPlaced(role string) bool {
 	for _, p := range s.pods {
 		if p.Labels[roleLabel] == role && p.Spec.NodeName != "" && p.Status.Phase != core.PodFailed && p.Status.Phase != core.PodSucceeded {
 			return true

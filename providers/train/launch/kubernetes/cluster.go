@@ -41,7 +41,7 @@ type cluster struct {
 	reader    *reader // answers reads; nil: the API server does
 }
 
-func (c *cluster) in(kind schema.GroupVersionResource) dynamic.ResourceInterface {
+func (c *cluster) client(kind schema.GroupVersionResource) dynamic.ResourceInterface {
 	var r dynamic.ResourceInterface = c.Dynamic.Resource(kind)
 	if kind != classes && kind != nodes {
 		r = c.Dynamic.Resource(kind).Namespace(c.namespace)
@@ -64,7 +64,7 @@ func (c *cluster) create(ctx context.Context, kind schema.GroupVersionResource, 
 	if owner != nil {
 		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
 	}
-	made, err := c.in(kind).Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+	made, err := c.client(kind).Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		return "", fmt.Errorf("make %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
@@ -73,7 +73,7 @@ func (c *cluster) create(ctx context.Context, kind schema.GroupVersionResource, 
 
 // get reads an object into o; false: there is none.
 func (c *cluster) get(ctx context.Context, kind schema.GroupVersionResource, name string, o any) (bool, error) {
-	u, err := c.in(kind).Get(ctx, name, metav1.GetOptions{})
+	u, err := c.client(kind).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -88,7 +88,7 @@ func list[T any](ctx context.Context, c *cluster, kind schema.GroupVersionResour
 	var all []T
 	options := metav1.ListOptions{LabelSelector: runLabel + "=" + id, Limit: 500}
 	for {
-		page, err := c.in(kind).List(ctx, options)
+		page, err := c.client(kind).List(ctx, options)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func list[T any](ctx context.Context, c *cluster, kind schema.GroupVersionResour
 
 // remove deletes a run's objects of a kind; what they own goes before them.
 func (c *cluster) remove(ctx context.Context, kind schema.GroupVersionResource, id string) error {
-	page, err := c.in(kind).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
+	page, err := c.client(kind).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *cluster) remove(ctx context.Context, kind schema.GroupVersionResource, 
 // delete deletes one object; that it is gone is no error.
 func (c *cluster) delete(ctx context.Context, kind schema.GroupVersionResource, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
-	err := c.in(kind).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
+	err := c.client(kind).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone, or another one by now
 	}
@@ -145,7 +145,7 @@ func (c *cluster) podsGone(ctx context.Context, id string) error {
 				continue
 			}
 			forced[u.GetUID()] = true
-			err := c.in(pods).Delete(ctx, u.GetName(), connected.Unconfirmed(u.GetUID()))
+			err := c.client(pods).Delete(ctx, u.GetName(), connected.Unconfirmed(u.GetUID()))
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				return err
 			}
@@ -165,6 +165,6 @@ func overdue(pod metav1.Object, now time.Time) bool {
 
 // patch changes fields of an object.
 func (c *cluster) patch(ctx context.Context, kind schema.GroupVersionResource, name string, text []byte) error {
-	_, err := c.in(kind).Patch(ctx, name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manager})
+	_, err := c.client(kind).Patch(ctx, name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manager})
 	return err
 }

@@ -119,13 +119,13 @@ func (c *cluster) take(ctx context.Context, id string, turn int) (int, error) {
 		if state, ok := s.recorded(); ok && !launch.Idle(state.Phase) {
 			return fmt.Errorf("the run has ended since: it %s; plan again", state.Phase)
 		}
-		return c.set(ctx, &s.config, nil, turned(turn+1))
+		return c.set(ctx, &s.config, nil, turnAnnotations(turn+1))
 	})
 }
 
-// again writes down what a run that was taken is from now on. What was recorded
+// writeResumed writes down what a run that was taken is from now on. What was recorded
 // of it is about what was.
-func (c *cluster) again(ctx context.Context, l *layout, turn int) error {
+func (c *cluster) writeResumed(ctx context.Context, l *layout, turn int) error {
 	s, err := c.look(ctx, l.id)
 	if err != nil {
 		return err
@@ -134,10 +134,10 @@ func (c *cluster) again(ctx context.Context, l *layout, turn int) error {
 		if s.turn() != turn {
 			return errResumed
 		}
-		return c.write(ctx, &s.config, l, turned(turn+1))
+		return c.write(ctx, &s.config, l, turnAnnotations(turn+1))
 	})
 }
 
-func turned(turn int) map[string]string {
+func turnAnnotations(turn int) map[string]string {
 	return map[string]string{turnAnnotation: strconv.Itoa(turn)}
 }

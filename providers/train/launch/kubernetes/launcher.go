@@ -174,7 +174,7 @@ func (l *Launcher) Settle(ctx context.Context, operation string) (string, error)
 		return "", err
 	case s.config.Annotations[operationAnnotation] != operation:
 		return "", fmt.Errorf("%w: ConfigMap %s/%s: %w", launch.ErrNoRun, c.namespace, id, launch.ErrForeign)
-	case s.job(coordinator) != nil, s.ended():
+	case s.job(coordinator) != nil, s.hasEnded():
 		return id, nil
 	}
 	if err := c.purge(ctx, id, operation); err != nil {

@@ -68,7 +68,7 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 				return err
 			}
 		}
-		if state, ok := s.recorded(); !o.Follow || ok && state.Phase.Final() || s.over() {
+		if state, ok := s.recorded(); !o.Follow || ok && state.Phase.Final() || s.isOver() {
 			return nil
 		}
 		if err := live.wait(ctx, f, into); ctx.Err() != nil {
@@ -79,8 +79,8 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 	}
 }
 
-// over reports whether no pod of the run is running or will start.
-func (s *sight) over() bool {
+// isOver reports whether no pod of the run is running or will start.
+func (s *sight) isOver() bool {
 	status := s.derived()
 	_, ended := s.outcome()
 	return running(s.pods) == nil && (ended || status.Phase != spec.Pending)

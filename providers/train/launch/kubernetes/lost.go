@@ -39,7 +39,7 @@ func (l *Launcher) Release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.release(ctx, c.held(ctx, s), s.delayed())
+	return c.release(ctx, c.heldPods(ctx, s), s.delayed())
 }
 
 // release has held pods fail, and renews the indices of delayed pods.
@@ -56,9 +56,9 @@ func (c *cluster) release(ctx context.Context, held, delayed []core.Pod) error {
 	return errors.Join(errs...)
 }
 
-// held are the pods that ought to have ended by now, and whose nodes do not
+// heldPods are the pods that ought to have ended by now, and whose nodes do not
 // answer. A node that may not be looked at is taken to answer.
-func (c *cluster) held(ctx context.Context, s *sight) []core.Pod {
+func (c *cluster) heldPods(ctx context.Context, s *sight) []core.Pod {
 	lost := make(map[string]bool)
 	var all []core.Pod
 	for _, p := range s.pods {
@@ -90,9 +90,9 @@ func failPod(ctx context.Context, c *cluster, p *core.Pod) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.in(pods).Patch(ctx, p.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{FieldManager: manager}, "status")
+	_, err = c.client(pods).Patch(ctx, p.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{FieldManager: manager}, "status")
 	if err == nil {
-		err = c.in(pods).Delete(ctx, p.Name, connected.Unconfirmed(p.UID))
+		err = c.client(pods).Delete(ctx, p.Name, connected.Unconfirmed(p.UID))
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // its node has come back, or somebody else was first

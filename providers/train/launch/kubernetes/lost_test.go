@@ -209,11 +209,11 @@ func TestHeldCoordinator(t *testing.T) {
 func TestRanges(t *testing.T) {
 	var got []int
 	for i := range 12 {
-		if within("0,3-5,10", i) {
+		if inRanges("0,3-5,10", i) {
 			got = append(got, i)
 		}
 	}
-	if !slices.Equal(got, []int{0, 3, 4, 5, 10}) || within("", 0) {
+	if !slices.Equal(got, []int{0, 3, 4, 5, 10}) || inRanges("", 0) {
 		t.Errorf("0,3-5,10 has %v", got)
 	}
 }

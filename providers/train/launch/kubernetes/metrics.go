@@ -58,7 +58,7 @@ func (l *Launcher) Metrics(ctx context.Context, id string, want run.EventFilter,
 		if !follow {
 			return err
 		}
-		if s.over() {
+		if s.isOver() {
 			want.After = n
 			_, err := l.collectedEvents(id, want, event)
 			return err

@@ -17,10 +17,10 @@ import (
 	"github.com/stokehq/stoke/providers/train/launch"
 )
 
-// refused are the roles that have no pod because the API server refuses it, by a
+// refusedRoles are the roles that have no pod because the API server refuses it, by a
 // quota, a Pod Security level or a webhook, long after it took the Job: only an
 // event tells. Events that cannot be read are none.
-func (c *cluster) refused(ctx context.Context, s *sight) []launch.Role {
+func (c *cluster) refusedRoles(ctx context.Context, s *sight) []launch.Role {
 	bare := make(map[string][]string) // roles without a pod by their Jobs' names
 	for _, j := range s.jobs {
 		if names := s.bare(&j); len(names) > 0 {
@@ -30,7 +30,7 @@ func (c *cluster) refused(ctx context.Context, s *sight) []launch.Role {
 	if len(bare) == 0 {
 		return nil
 	}
-	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 500})
+	page, err := c.client(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 500})
 	if err != nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (c *cluster) whyClaimsWait(ctx context.Context, s *sight) {
 	if !slices.ContainsFunc(s.pods, func(p core.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, waits) }) {
 		return
 	}
-	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim", Limit: 500})
+	page, err := c.client(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim", Limit: 500})
 	if err != nil {
 		return
 	}
@@ -102,7 +102,7 @@ func (c *cluster) whatCompleted(ctx context.Context, s *sight) {
 	if s.job(coordinator) != nil {
 		return // which reports its own status
 	}
-	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=Completed", Limit: 500})
+	page, err := c.client(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=Completed", Limit: 500})
 	if err != nil {
 		return
 	}
@@ -154,16 +154,16 @@ func (s *sight) bare(j *batch.Job) (names []string) {
 	for i := range int(n) {
 		pod := core.Pod{Spec: j.Spec.Template.Spec}
 		pod.Labels, pod.Annotations = j.Labels, map[string]string{batch.JobCompletionIndexAnnotation: strconv.Itoa(i)}
-		if name := roleName(&pod); !made[name] && !within(done, i) {
+		if name := roleName(&pod); !made[name] && !inRanges(done, i) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// within tells whether ranges in the notation of Jobs, such as 0,3-5, have a
+// inRanges tells whether ranges in the notation of Jobs, such as 0,3-5, have a
 // number.
-func within(ranges string, i int) bool {
+func inRanges(ranges string, i int) bool {
 	for part := range strings.SplitSeq(ranges, ",") {
 		var from, to int
 		switch n, _ := fmt.Sscanf(part, "%d-%d", &from, &to); {

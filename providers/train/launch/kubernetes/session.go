@@ -53,7 +53,7 @@ func (c *cluster) session(ctx context.Context, id string, all []core.Pod) (*sess
 		}
 	}
 	name, unreached := pod.Name, new(atomic.Bool)
-	client := api.New("https://"+coordinator, string(secret.Data[keyToken]), pin).Through(func(ctx context.Context) (net.Conn, error) {
+	client := api.New("https://"+coordinator, string(secret.Data[keyToken]), pin).DialWith(func(ctx context.Context) (net.Conn, error) {
 		conn, err := c.DialPod(ctx, c.namespace, name, port)
 		unreached.Store(err != nil)
 		return conn, err

@@ -148,8 +148,8 @@ func (s *sight) endedWell(status *spec.Status) {
 	}
 }
 
-// ended tells a run whose end was written down.
-func (s *sight) ended() bool {
+// hasEnded tells a run whose end was written down.
+func (s *sight) hasEnded() bool {
 	_, ok := s.recorded()
 	return ok
 }
@@ -275,7 +275,7 @@ func podPhase(p *core.Pod) (phase, reason string) {
 		case c.State.Terminated != nil:
 			end := spec.End(c.State.Terminated.ExitCode)
 			text := fmt.Sprintf("exit status %d", end)
-			if end.Known() {
+			if end.IsKnown() {
 				text = end.String()
 			}
 			if r := c.State.Terminated.Reason; r == "OOMKilled" {
@@ -340,13 +340,13 @@ func (c *cluster) status(ctx context.Context, id string, s *sight, ask asking) (
 		recorded.Roles, recorded.Program = state.Roles, state.Program
 		return recorded, nil, nil
 	}
-	refused := c.refused(ctx, s)
+	refused := c.refusedRoles(ctx, s)
 	for _, r := range refused {
 		ended := func(other launch.Role) bool { return other.Name == r.Name }
 		state.Roles = append(slices.DeleteFunc(state.Roles, ended), r)
 	}
 	inOrder(state.Roles)
-	s.hold(&state, c.held(ctx, s))
+	s.hold(&state, c.heldPods(ctx, s))
 	s.delay(&state)
 	status, asked, err := ask(ctx, id, s.pods)
 	if err == nil {

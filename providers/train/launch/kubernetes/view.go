@@ -75,11 +75,11 @@ func newView(ctx context.Context, c *cluster, id string, kinds ...schema.GroupVe
 func (v *view) listPods(ctx context.Context) ([]unstructured.Unstructured, error) {
 	selected := metav1.ListOptions{LabelSelector: runLabel + "=" + v.id}
 	if v.watching() {
-		if page, err := v.in(pods).List(ctx, selected); err == nil && len(page.Items) > 0 {
+		if page, err := v.client(pods).List(ctx, selected); err == nil && len(page.Items) > 0 {
 			return page.Items, nil
 		}
 	}
-	page, err := v.api.in(pods).List(ctx, selected)
+	page, err := v.api.client(pods).List(ctx, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (v *view) watch(kind schema.GroupVersionResource, label, name string) {
 		}
 	}
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: connected.Source(v.api.in(kind), label, name, v.answered),
+		ListerWatcher: connected.Source(v.api.client(kind), label, name, v.answered),
 		ObjectType:    &unstructured.Unstructured{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { tell() }, UpdateFunc: func(any, any) { tell() }, DeleteFunc: func(any) { tell() },
@@ -183,7 +183,7 @@ func (v *view) state(ctx context.Context) (launch.State, error) {
 		return state, context.Cause(v.ctx)
 	}
 	now := time.Now()
-	held, delayed := slices.DeleteFunc(v.held(ctx, s), v.isReleased(now)), slices.DeleteFunc(s.delayed(), v.isReleased(now))
+	held, delayed := slices.DeleteFunc(v.heldPods(ctx, s), v.isReleased(now)), slices.DeleteFunc(s.delayed(), v.isReleased(now))
 	v.api.release(ctx, held, delayed) //nolint:errcheck // the status reports pods that are still held
 	return state, nil
 }
@@ -263,7 +263,7 @@ func newFollowed(ctx context.Context, c *cluster, id string, follow bool) *follo
 // the API server.
 func (f *followed) look(ctx context.Context) (*sight, error) {
 	if f.view != nil && f.watching() {
-		if s, err := f.view.look(ctx, f.id); err == nil && !s.over() {
+		if s, err := f.view.look(ctx, f.id); err == nil && !s.isOver() {
 			return s, nil
 		}
 	}

@@ -94,7 +94,7 @@ func stop(ctx context.Context, p run.Process, patience time.Duration) error {
 	}
 	asked, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if gone(asked, p) {
+	if waitEnded(asked, p) {
 		return nil
 	}
 	if !p.Alive() {
@@ -111,14 +111,14 @@ func stop(ctx context.Context, p run.Process, patience time.Duration) error {
 	}
 	killed, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if !gone(killed, p) {
+	if !waitEnded(killed, p) {
 		return fmt.Errorf("process %d does not end", p.PID)
 	}
 	return nil
 }
 
-// gone waits until the process has ended, or ctx has.
-func gone(ctx context.Context, p run.Process) bool {
+// waitEnded waits until the process has ended, or ctx has.
+func waitEnded(ctx context.Context, p run.Process) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for p.Alive() {
