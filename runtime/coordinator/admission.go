@@ -44,8 +44,7 @@ func (d departures) last() bool {
 }
 
 // letGo dismisses members, or saves a checkpoint for the last ones: it then reports true.
-// It is called between two requests to the holders of the parameters, which all have the
-// present version.
+// It is called between two requests to the holders of the parameters.
 func (d departures) letGo(ctx context.Context) (saves bool) {
 	departing, leaving := false, false
 	for _, m := range d.members {
@@ -53,6 +52,9 @@ func (d departures) letGo(ctx context.Context) (saves bool) {
 		leaving = leaving || m.Leaving() && d.serves(m.Member)
 	}
 	if !d.surplus && !departing {
+		return false
+	}
+	if d.isMade() { // the holders are one update ahead of the book
 		return false
 	}
 	if d.save.writing { // one of them may keep the parameters of the checkpoint

@@ -223,12 +223,26 @@ func (d *dispatch) end(m *member, id int64) *lease {
 
 // release gives back the leases of a member.
 func (d *dispatch) release(m *member) {
-	for id, l := range m.leases {
-		delete(m.leases, id)
-		delete(d.leases, id)
-		d.discard(id)
-		l.unit.lease = nil
+	for _, l := range m.leases {
+		d.takeBack(m, l)
 	}
+}
+
+// handBack gives back the leases of a member that departs, except the leases of a named
+// update: the member computes them before it leaves.
+func (d *dispatch) handBack(m *member) {
+	for _, l := range m.leases {
+		if u := l.unit.update; u == nil || !u.named {
+			d.takeBack(m, l)
+		}
+	}
+}
+
+func (d *dispatch) takeBack(m *member, l *lease) {
+	delete(m.leases, l.id)
+	delete(d.leases, l.id)
+	d.discard(l.id)
+	l.unit.lease = nil
 }
 
 // discard makes the contributions of leases void that were taken back, with the

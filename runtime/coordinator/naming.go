@@ -62,10 +62,7 @@ func (d *dispatch) withdraw() {
 	for _, m := range d.members {
 		for _, l := range m.leases {
 			if !named || l.unit.update != d.updates[0] {
-				delete(m.leases, l.id)
-				delete(d.leases, l.id)
-				d.discard(l.id)
-				l.unit.lease = nil
+				d.takeBack(m, l)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (c *coordinator) assignAll() {
 func (c *coordinator) report(m *member, r wire.Report) error {
 	if r.Departs {
 		m.departs, c.flushes = true, true
-		c.release(m)
+		c.handBack(m)
 		return nil
 	}
 	var l *lease
