@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -90,6 +91,9 @@ func TestGPUsOfARun(t *testing.T) {
 	watchUsage(t, r.folder, "the GPU is read again", func(of map[string]spec.Usage) bool {
 		all := of["coordinator"].GPUs.GPUs
 		return len(all) == 1 && all[0].Fault == ""
+	})
+	eventually(t, "a reading is in the history", func() bool {
+		return bytes.Contains(must(os.ReadFile(r.folder.Metrics())), fmt.Appendf(nil, "%q:61", gpu.Temperature))
 	})
 	stopWatched(t, r, "coordinator", "worker-0", "worker-1")
 	if h := health(); h == nil || h.Rule != gpu.RuleLost || h.Role != "coordinator" || h.String() != "unfit: coordinator: GPU 0: it has fallen off the bus" {

@@ -125,7 +125,7 @@ resource "metal_firewall" "m" {
 		t.Errorf("%d imports were named: %v", len(imported), imported)
 	}
 	p.settled()
-	p.has(flat(p.ok("plan", "-destroy")), "Docker, whose containers need forwarding, turns it on when it is restarted")
+	p.has(flat(p.ok("plan", "-destroy")), "Docker turns forwarding on when it restarts")
 	p.ok("destroy", "-auto-approve")
 	docker.Reboot()
 	forwards("drop")

@@ -162,3 +162,9 @@ func demandsOf(s spec.Spec, p launch.Placement) (all []connect.Demand) {
 	}
 	return all
 }
+
+// isHere reports whether a launcher's runs are processes of this machine.
+func isHere(l launch.Launcher) bool {
+	_, here := l.(*local.Launcher)
+	return here
+}

@@ -19,7 +19,6 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 	benchmark "github.com/stokehq/stoke/providers/train/bench"
 	"github.com/stokehq/stoke/providers/train/launch"
-	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/gpu"
 	"github.com/stokehq/stoke/runtime/run"
@@ -423,7 +422,7 @@ func (r experimentRun) Ledger(ctx context.Context) (providers.RunLedger, error) 
 		}
 		out.Parts = append(out.Parts, part)
 	}
-	if _, isHere := r.Launcher.(*local.Launcher); isHere { // of a cluster all events would have to be sent
+	if isHere(r.Launcher) { // of a cluster all events would have to be sent
 		err = r.addLeases(ctx, &out)
 	}
 	return out, err

@@ -73,5 +73,5 @@ func TestLayersAreThePlannedOnes(t *testing.T) {
 	s.Layers = layers
 	wants(t, s, "")
 	s.Layers = "sha256:" + strings.Repeat("0", 64)
-	wants(t, s, "other layers than were planned")
+	wants(t, s, "differ from the plan")
 }

@@ -313,7 +313,7 @@ func TestCertificate(t *testing.T) {
 		{"file", Credential{PrivateKey: key, CertificateFile: file}, ""},
 		{"of the agent's key", Credential{Agent: true, AgentSocket: keyring(t, ring), CertificateFile: file}, ""},
 		{"of another key", Credential{PrivateKey: sshtest.PEM(t, other, ""), Certificate: line()}, "does not belong to the private key"},
-		{"expired", Credential{PrivateKey: key, Certificate: line(func(c *ssh.Certificate) { c.ValidBefore = 1 })}, "a certificate that expired at 1970-01-01 00:00:01 UTC: have it signed anew"},
+		{"expired", Credential{PrivateKey: key, Certificate: line(func(c *ssh.Certificate) { c.ValidBefore = 1 })}, "a certificate that expired at 1970-01-01 00:00:01 UTC: have it signed again"},
 		{"of tomorrow", Credential{PrivateKey: key, Certificate: line(func(c *ssh.Certificate) { c.ValidAfter = math.MaxInt64 })}, "a certificate that is valid from 2242-03-16 12:56:28 UTC on"},
 		{"of a machine", Credential{PrivateKey: key, Certificate: line(func(c *ssh.Certificate) { c.CertType = ssh.HostCert })}, "of a machine and not of a user"},
 		{"for somebody else", Credential{PrivateKey: key, Certificate: line(func(c *ssh.Certificate) { c.ValidPrincipals = []string{"x"} })}, "a certificate for x"},

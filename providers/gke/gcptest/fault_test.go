@@ -201,7 +201,7 @@ func TestStrictREST(t *testing.T) {
 		{"POST", "/container/v1/" + zoneA + "/clusters", `{"cluster":{"name":"c","initialNodeCount":1,"speed":9}}`, 400, `Unknown name \"speed\" at 'cluster'`},
 		{"POST", "/container/v1/" + zoneA + "/clusters", `{"parent":"x","cluster":{"name":"c","initialNodeCount":1}}`, 400, "differs from the field of the path"},
 		{"DELETE", "/file/v1/" + zoneA + "/instances/f?forced=true", "", 400, `Unknown name \"forced\"`},
-		{"GET", "/bigquery/v2/projects", "", 501, "there is no service"},
+		{"GET", "/bigquery/v2/projects", "", 501, "has no fake service"},
 	}
 	for _, test := range tests {
 		t.Run(test.verb+" "+test.path+test.body, func(t *testing.T) {

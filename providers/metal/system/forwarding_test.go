@@ -54,7 +54,7 @@ func TestForwardingNote(t *testing.T) {
 		}
 	}
 	changes, err := Undoing(t.Context(), m, rec, Spec{})
-	if err != nil || len(changes) != 1 || !strings.Contains(changes[0].Fact, "becomes 0 again") || !strings.Contains(changes[0].Says, "Docker, whose containers need forwarding") {
+	if err != nil || len(changes) != 1 || !strings.Contains(changes[0].Fact, "becomes 0 again") || !strings.Contains(changes[0].Says, "Docker turns forwarding on when it restarts") {
 		t.Errorf("%v %v", changes, err)
 	}
 }
