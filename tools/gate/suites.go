@@ -162,7 +162,7 @@ var linksMuch = []string{"cmd/stoke", "providers/gke/...", "providers/kube/...",
 // time: large texts, sealed plans, every byte
 // of a journal, files of metrics. first-steps and the suite race-all have them.
 const single = `^Test(TextOfManyBlocks|CompressedLabelsTakeNoMemory|Sealed(File|Configuration)|Journal(Bytes|Cut)|` +
-	`UsageLeavesUpdatesAlone|ThinnedAsItGrows)$`
+	`UsageLeavesUpdatesAlone|ThinnedAsItGrows|EventsAreFiltered)$`
 
 // cluster is a suite of clusters that the real kubeadm makes. The name of the
 // test comes before the names of its subtests.
