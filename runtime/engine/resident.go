@@ -81,14 +81,14 @@ func (r *Resident) Close() error {
 
 // Begin begins a contribution to the update of a version. It reports whether the first
 // Step begins a pass: it does not where the sums on the device are of earlier
-// contributions to the same update. All Steps have Pass.Keep.
+// contributions to the same update. All Steps have Pass.Keep. A contribution that ends
+// before its first Step leaves the sums as they are.
 func (r *Resident) Begin(term, version int64) (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at := [2]int64{term, version}; !r.whole || r.of != at {
-		r.of, r.ids, r.spoiled, first = at, nil, false, true
+		r.of, r.ids, r.whole, r.spoiled, first = at, nil, false, false, true
 	}
-	r.whole = false
 	return first
 }
 
