@@ -194,7 +194,7 @@ func (d *dispatch) open() *update {
 	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(d.members))) {
 		end := min(at+int64(leaves)*u.leaf, u.End)
 		t := u.block(at, end)
-		t.setback = d.setbacks.of(t)
+		t.setback = d.setbacks.findSetback(t)
 		u.units = append(u.units, t)
 		at = end
 	}

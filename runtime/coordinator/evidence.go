@@ -34,9 +34,9 @@ type records struct {
 // goes first.
 const mostSetbacks = 1000
 
-// of returns the setback of the unit's records, or of some of them: the next term may cut
+// findSetback returns the setback of the unit's records, or of some of them: the next term may cut
 // an update into other units. Of several it is the one with the earliest error.
-func (s setbacks) of(u *unit) (found setback) {
+func (s setbacks) findSetback(u *unit) (found setback) {
 	for at, b := range s {
 		if u.update != nil && at.overlap(u.Contribution) && (found.tried == nil || b.since.Before(found.since)) {
 			found = b
@@ -128,7 +128,7 @@ func newEvidence(patience time.Duration) evidence {
 // in an earlier term, or a new one.
 func (e *evidence) recall(u *unit) *setback {
 	if u.setback.tried == nil {
-		u.setback = e.setbacks.of(u)
+		u.setback = e.setbacks.findSetback(u)
 	}
 	if u.setback.tried == nil {
 		u.setback = setback{tried: make(map[string]bool), crashes: make(map[string]string), since: time.Now()}

@@ -222,7 +222,7 @@ func TestSetbacksAreOfRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range []*unit{u(0, 10, 20), u(1, 0, 10), u(1, 20, 30), {Contribution: u(1, 10, 20).Contribution}} {
-		if e.setbacks.of(other).tried != nil {
+		if e.setbacks.findSetback(other).tried != nil {
 			t.Errorf("%+v has the setback of others", other.Contribution)
 		}
 	}
