@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -41,13 +42,18 @@ func (r *role) openEngine(ctx context.Context, o *worker.Options) (end func(), e
 }
 
 // takeGPU takes the slot of a GPU. Where gpu_health is required, it releases the slots of
-// unfit GPUs, and returns the error of the last GPU where all are unfit. The function asks a
-// driver that does not answer only once.
+// unfit GPUs, and returns the error of the last GPU where all are unfit, or where the run has
+// the slots of all others. The function asks a driver that does not answer only once.
 func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot, error) {
+	var unfit []engine.Device
+	var why error // of the last one
 	for {
 		s, err := slot.Take(ctx, devices, slot.Options{
-			Run: r.runName(), Needs: r.spec.Worker.MinReplicas, Folder: slotFolder, Log: r.log, Waits: r.noteWait,
+			Run: r.runName(), Needs: r.spec.Worker.MinReplicas, Unfit: unfit, Folder: slotFolder, Log: r.log, Waits: r.noteWait,
 		})
+		if errors.Is(err, slot.ErrOwn) {
+			return nil, fmt.Errorf("%w (%w)", why, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +64,7 @@ func (r *role) takeGPU(ctx context.Context, devices []engine.Device) (*slot.Slot
 		if errors.As(err, new(machineError)) {
 			return nil, err // each check may take as long as it is allowed to
 		}
+		unfit, why = append(unfit, s.Device), err
 		devices = slices.DeleteFunc(slices.Clone(devices), func(d engine.Device) bool { return d == s.Device })
 		if len(devices) == 0 {
 			return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/gpu"
@@ -244,6 +246,62 @@ func TestSilentDriverIsAskedOnce(t *testing.T) {
 		}
 	}
 }
+
+// Of two workers of a run, one takes the only fit GPU of the machine; the other one reports
+// that its GPU is unfit, and does not wait for the first one. A GPU that was unfit for one
+// worker for a moment, and is in use by the other one, counts for the run.
+func TestUnfitGPULeavesTooFew(t *testing.T) {
+	before := slotFolder
+	t.Cleanup(func() { slotFolder = before })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a wait that does not end
+	defer cancel()
+	devices := []engine.Device{{Index: 0, UUID: "GPU-0"}, {Index: 1, UUID: "GPU-1"}}
+	for _, passes := range []bool{false, true} {
+		slotFolder = filepath.Join(t.TempDir(), "slots")
+		fit := filepath.Join(t.TempDir(), "fit")
+		stokeGPU(t, strings.Replace(verdict(gpu.Unfit, 1, "XID 79"), "{", fmt.Sprintf(`{ if [ -e %[1]s ] || [ "$all" != "${all#*GPU-1}" ]; then echo '{"verdict":"fit","findings":[],"readings":{"gpus":[]}}'; exit 0; fi;`, fit), 1)+"\nall=$*")
+		member := func(log slog.Handler) (int, error) {
+			r := &role{spec: small(), log: slog.New(log)}
+			r.spec.Worker.GPUs, r.spec.Worker.Replicas, r.spec.Worker.MinReplicas, r.spec.GPUHealth = 1, 2, 2, spec.GPUHealthRequired
+			s, err := r.takeGPU(ctx, devices)
+			if err != nil {
+				return -1, err
+			}
+			t.Cleanup(s.Release)
+			return s.Device.Index, nil
+		}
+		var other int
+		var err error
+		between := told(func() { // the first one has released GPU 0, and takes no other one yet
+			if passes {
+				must(0, os.WriteFile(fit, nil, 0o600))
+				other, err = member(slog.DiscardHandler)
+			}
+		})
+		if got, err := member(between); got != 1 || err != nil {
+			t.Errorf("passes %v: the first worker takes GPU %d, %v", passes, got, err)
+		}
+		if !passes {
+			other, err = member(slog.DiscardHandler)
+		}
+		if passes && (other != 0 || err != nil) || !passes && !errors.As(err, new(worker.GPUError)) {
+			t.Errorf("passes %v: the second worker takes GPU %d, %v", passes, other, err)
+		}
+	}
+}
+
+// told is a log that calls a function where an unfit GPU is left out.
+type told func()
+
+func (told) Enabled(context.Context, slog.Level) bool { return true }
+func (f told) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "unfit GPU is left out") {
+		f()
+	}
+	return nil
+}
+func (f told) WithAttrs([]slog.Attr) slog.Handler { return f }
+func (f told) WithGroup(string) slog.Handler      { return f }
 
 // A worker expects as many GPUs as it asked for, and at least one where it has instances of
 // MIG. The GPU of a slot is one.

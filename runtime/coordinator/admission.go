@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -43,6 +44,10 @@ func (d departures) last() bool {
 	return holders > 0
 }
 
+// saveAgain is the time after which the parameters of the last members are saved again,
+// where the checkpoint failed. The members wait for so long as they may.
+const saveAgain = time.Second
+
 // letGo dismisses members, or saves a checkpoint for the last ones: it then reports true.
 // It is called between two requests to the holders of the parameters.
 func (d departures) letGo(ctx context.Context) (saves bool) {
@@ -68,7 +73,10 @@ func (d departures) letGo(ctx context.Context) (saves bool) {
 	if departing && last && leaving { // without it, another group is formed
 		return false
 	}
-	if departing && last && d.version > 0 && d.save.cut != d.version {
+	if departing && last && d.version > 0 && d.save.written != d.version {
+		if d.save.cut == d.version && time.Since(d.save.cutAt) < saveAgain { // the checkpoint failed
+			return false
+		}
 		d.checkpoint(ctx, false)
 		return true
 	}

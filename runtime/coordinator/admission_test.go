@@ -2,7 +2,9 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +27,15 @@ func (b *bench) restored() (all []string) {
 }
 
 // The last member that is asked to end saves the parameters first: the next worker goes on
-// from the newest update.
+// from the newest update. A checkpoint that fails is made again before the member ends.
 func TestLastMemberSavesTheParameters(t *testing.T) {
-	s := reduceSpec(2, 40)
+	for _, fails := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the store fails %v", fails), func(t *testing.T) { lastMemberSaves(t, fails) })
+	}
+}
+
+func lastMemberSaves(t *testing.T, fails bool) {
+	s := reduceSpec(2, 20)
 	s.Checkpoint.EverySteps, s.Checkpoint.EverySeconds = 0, 0
 	b := newBench(t, s, linear{size: 5000, fails: slowly})
 	c := &crew{bench: b, ends: make(map[int]context.CancelFunc)}
@@ -35,13 +43,22 @@ func TestLastMemberSavesTheParameters(t *testing.T) {
 	c.start(0)
 	c.start(1)
 	b.until("the run gets on", func() bool { return b.seen("update") >= 20 })
+	if fails {
+		b.fill()
+	}
 	c.stop(0)
 	c.stop(1)
+	if fails {
+		b.until("a checkpoint fails", func() bool { return strings.Contains(b.logs.String(), "checkpoint failed") })
+		if err := errors.Join(os.Remove(b.options.Folder.Checkpoints()), os.Mkdir(b.options.Folder.Checkpoints(), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.gone.Wait()
 	made := int64(b.seen("update"))
 	saved := int64(-1)
 	for _, e := range b.lines() {
-		if e.Type == spec.EventCheckpoint {
+		if e.Type == spec.EventCheckpoint && strings.HasPrefix(e.Message, "step ") {
 			saved = e.Step
 		}
 	}
@@ -49,7 +66,7 @@ func TestLastMemberSavesTheParameters(t *testing.T) {
 		t.Fatalf("the newest checkpoint is of step %d of %d", saved, made)
 	}
 	c.start(0)
-	if st := <-done; st.Phase != spec.Succeeded || st.Step != 12*40 {
+	if st := <-done; st.Phase != spec.Succeeded || st.Step != 12*20 {
 		t.Fatalf("status %+v", st)
 	}
 	all := b.restored()

@@ -27,11 +27,12 @@ type dispatch struct {
 	schedule   schedule
 	session    *session.Session
 	members    map[int]*member
-	queue      *queue // nil: no state was restored yet
-	version    int64  // updates committed
-	limit      int64  // version up to which updates may be opened
-	steps      int64  // that the run will have in the end
-	shape      shape  // of an update
+	queue      *queue   // nil: no state was restored yet
+	version    int64    // updates committed
+	limit      int64    // version up to which updates may be opened
+	steps      int64    // that the run will have in the end
+	setbacks   setbacks // of units in earlier terms
+	shape      shape    // of an update
 	updates    []*update
 	evaluation *evaluation // nil: training goes on
 	leases     map[int64]*lease
@@ -192,7 +193,9 @@ func (d *dispatch) open() *update {
 	at := u.Start
 	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(d.members))) {
 		end := min(at+int64(leaves)*u.leaf, u.End)
-		u.units = append(u.units, u.block(at, end))
+		t := u.block(at, end)
+		t.setback = d.setbacks.findSetback(t)
+		u.units = append(u.units, t)
 		at = end
 	}
 	u.missing = len(u.units)

@@ -48,6 +48,7 @@ func (c *coordinator) enter(u *update, norm float64, applied bool) error {
 	c.version++
 	c.updates = slices.DeleteFunc(c.updates, func(o *update) bool { return o == u })
 	c.announce(u)
+	c.dispatch.setbacks.forget(u.Contribution)
 	if err := c.book.Commit(taken...); err != nil {
 		return err
 	}

@@ -118,6 +118,7 @@ func open(o Options) (*coordinator, error) {
 		metrics: make(map[string]float64), damaged: make(map[string]string),
 		dispatch: dispatch{schedule: newSchedule(o.Spec.Asynchronous), members: make(map[int]*member), leases: make(map[int64]*lease)},
 	}
+	c.dispatch.setbacks = c.evidence.setbacks
 	s, err := session.Open(o.Options, c)
 	if err != nil {
 		return nil, err

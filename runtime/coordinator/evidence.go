@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/session"
@@ -17,6 +18,57 @@ type setback struct {
 	since   time.Time         // of the first error
 	until   time.Time         // the unit is not given out before
 	pause   time.Duration     // the last one
+}
+
+// setbacks has the setbacks of the records of units until an update of them is committed: a
+// term may end before, and with it the units.
+type setbacks map[records]setback
+
+// records are positions [start, end) of an epoch.
+type records struct {
+	epoch      int
+	start, end int64
+}
+
+// mostSetbacks bounds the setbacks that are kept. The one whose last error is the oldest
+// goes first.
+const mostSetbacks = 1000
+
+// findSetback returns the setback of the unit's records, or of some of them: the next term may cut
+// an update into other units. Of several it is the one with the earliest error.
+func (s setbacks) findSetback(u *unit) (found setback) {
+	for at, b := range s {
+		if u.update != nil && at.overlap(u.Contribution) && (found.tried == nil || b.since.Before(found.since)) {
+			found = b
+		}
+	}
+	return found
+}
+
+// keep notes a unit's setback. That of an evaluation ends with it.
+func (s setbacks) keep(u *unit) {
+	if u.update == nil {
+		return
+	}
+	s[records{u.Epoch, u.Start, u.End}] = u.setback
+	for len(s) > mostSetbacks {
+		oldest := records{u.Epoch, u.Start, u.End}
+		for at, b := range s {
+			if b.until.Before(s[oldest].until) {
+				oldest = at
+			}
+		}
+		delete(s, oldest)
+	}
+}
+
+// forget drops the setbacks of records that were committed.
+func (s setbacks) forget(c spec.Contribution) {
+	maps.DeleteFunc(s, func(at records, _ setback) bool { return at.overlap(c) })
+}
+
+func (r records) overlap(c spec.Contribution) bool {
+	return r.epoch == c.Epoch && r.start < c.End && c.Start < r.end
 }
 
 // Pauses before a unit that met an error is given out again.
@@ -59,6 +111,7 @@ func (u *unit) isFor(m *member, members map[int]*member) bool {
 // again, see spec.Reasons.
 type evidence struct {
 	patience  time.Duration     // with data that cannot be read
+	setbacks  setbacks          // of records that are not committed
 	wrong     map[string]string // machines that found a wrong checksum, with the error
 	computing map[int]*unit     // what a worker computed when its connection was lost, by index
 	unfit     map[int]unfitness // by index of the worker
@@ -67,20 +120,30 @@ type evidence struct {
 }
 
 func newEvidence(patience time.Duration) evidence {
-	return evidence{patience: patience, wrong: make(map[string]string), computing: make(map[int]*unit),
+	return evidence{patience: patience, setbacks: make(setbacks), wrong: make(map[string]string), computing: make(map[int]*unit),
 		unfit: make(map[int]unfitness), lacking: make(map[int]bool)}
+}
+
+// recall returns the setback of a unit that met an error: its own, the one of its records
+// in an earlier term, or a new one.
+func (e *evidence) recall(u *unit) *setback {
+	if u.setback.tried == nil {
+		u.setback = e.setbacks.findSetback(u)
+	}
+	if u.setback.tried == nil {
+		u.setback = setback{tried: make(map[string]bool), crashes: make(map[string]string), since: time.Now()}
+	}
+	return &u.setback
 }
 
 // failed notes an error that a member reports of a unit. The unit is tried again
 // until the patience ends, or until there is enough evidence.
 func (e *evidence) failed(u *unit, m *member, fault spec.Fault, why string) error {
-	now, b, patience := time.Now(), &u.setback, e.patience
-	if b.tried == nil {
-		b.tried, b.since = make(map[string]bool), now
-	}
+	b, now, patience := e.recall(u), time.Now(), e.patience
 	b.tried[m.Process()] = true
 	b.pause = min(max(2*b.pause, firstRetry), lastRetry)
 	b.until = now.Add(b.pause)
+	e.setbacks.keep(u)
 	e.newest = fmt.Sprintf("%s cannot be computed, and are tried again: %s", u.describe(), why)
 	switch fault {
 	case spec.FaultEngine:
@@ -100,17 +163,13 @@ func (e *evidence) failed(u *unit, m *member, fault spec.Fault, why string) erro
 // crashed notes that the engine of a process failed on a unit. Two processes
 // prove that it would fail again.
 func (e *evidence) crashed(u *unit, process, why string) error {
-	if u.setback.crashes == nil {
-		u.setback.crashes = make(map[string]string)
-	}
-	if u.setback.tried == nil { // the unit stays as it is: see recut
-		u.setback.tried, u.setback.since = make(map[string]bool), time.Now()
-	}
-	u.setback.crashes[process] = why
-	if len(u.setback.crashes) < enough {
+	b := e.recall(u) // the unit stays as it is: see recut
+	b.crashes[process] = why
+	e.setbacks.keep(u)
+	if len(b.crashes) < enough {
 		return nil
 	}
-	return session.Fail(spec.ReasonEngine, "%s cannot be computed, as %d processes found: %s", u.describe(), len(u.setback.crashes), why)
+	return session.Fail(spec.ReasonEngine, "%s cannot be computed, as %d processes found: %s", u.describe(), len(b.crashes), why)
 }
 
 // lose notes what a worker computed when its connection was lost.

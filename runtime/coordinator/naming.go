@@ -42,7 +42,7 @@ func findNameable(open []*update) *update {
 }
 
 // abandonNamed ends the proposal of a named update that lacks a contribution: it is
-// computed in another term.
+// computed in another term, which knows of the error and does not name the update.
 func abandonNamed(c *coordinator, u *update) {
 	if u == nil || !u.named {
 		return

@@ -1,12 +1,15 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -138,5 +141,103 @@ func TestErrorInNamedUpdate(t *testing.T) {
 		return nil
 	}}); got != want {
 		t.Errorf("the parameters are %s, without the error %s", got, want)
+	}
+}
+
+// partly is a source that cannot read one record for so many times.
+type partly struct {
+	dataset.Source
+	errs, tried *atomic.Int64
+}
+
+func (p partly) Read(ctx context.Context, records []int64, features, labels []byte) error {
+	if slices.Contains(records, 7) && p.tried.Add(1) <= p.errs.Load() {
+		return errors.New("input/output error")
+	}
+	return p.Source.Read(ctx, records, features, labels)
+}
+
+// Errors of the same records add up over the terms that they end: only the first one ends
+// a term, and the run stops or fails by as much evidence as without named updates.
+func TestErrorsInNamedUpdatesAddUp(t *testing.T) {
+	shapes := map[string]spec.Spec{"resident": residentSpec(1, 2)}
+	for n := 1; n <= 2; n++ {
+		shapes[fmt.Sprintf("%d members", n)] = reduceSpec(n, 2)
+	}
+	for name, s := range shapes {
+		s.BatchSize, s.MicroBatch = 50, 4
+		bench := func(t *testing.T, errs int64, e linear) (*bench, partly) {
+			b := unserved(t, s, e)
+			if !s.Deterministic {
+				layered(b)
+			}
+			b.serve()
+			away := partly{b.options.Workload.Train, new(atomic.Int64), new(atomic.Int64)}
+			away.errs.Store(errs)
+			b.options.Workload.Train = away
+			return b, away
+		}
+		t.Run(name+", data come back", func(t *testing.T) {
+			b, away := bench(t, 3, linear{size: 1000})
+			b.options.PlacePatience = time.Hour
+			if st := b.kept(); st.Phase != spec.Succeeded || st.Records != 1200 || away.tried.Load() < 4 {
+				t.Errorf("%d reads, status %+v", away.tried.Load(), st)
+			}
+			if all := b.restored(); len(all) > 2 {
+				t.Errorf("terms begin by %q", all)
+			}
+		})
+		t.Run(name+", data do not come back", func(t *testing.T) {
+			b, away := bench(t, 1<<60, linear{size: 1000})
+			b.options.PlacePatience = time.Second
+			if st := b.kept(); st.Phase != spec.Stopped || st.Cause != spec.CauseData || away.tried.Load() < 3 {
+				t.Errorf("%d reads, status %+v", away.tried.Load(), st)
+			}
+		})
+		if !s.Deterministic {
+			continue
+		}
+		t.Run(name+", engines fail", func(t *testing.T) {
+			b, _ := bench(t, 0, linear{size: 1000, fails: func(records []int64) error {
+				if slices.Contains(records, 7) {
+					return errors.New("singular matrix")
+				}
+				return nil
+			}})
+			if st := b.kept(); st.Phase != spec.Failed || st.Reason != spec.ReasonEngine {
+				t.Errorf("status %+v", st)
+			}
+		})
+	}
+}
+
+// Setbacks are those of the records, however an update is cut, until it is committed, and
+// not more than so many.
+func TestSetbacksAreOfRecords(t *testing.T) {
+	e := newEvidence(time.Hour)
+	u := func(epoch int, start, end int64) *unit {
+		return &unit{update: new(update), Contribution: spec.Contribution{Epoch: epoch, Start: start, End: end}}
+	}
+	if err := e.crashed(u(1, 10, 20), "a", "why"); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []*unit{u(0, 10, 20), u(1, 0, 10), u(1, 20, 30), {Contribution: u(1, 10, 20).Contribution}} {
+		if e.setbacks.findSetback(other).tried != nil {
+			t.Errorf("%+v has the setback of others", other.Contribution)
+		}
+	}
+	if e.crashed(u(1, 15, 40), "b", "why") == nil {
+		t.Error("two processes prove nothing")
+	}
+	if e.setbacks.forget(u(1, 0, 30).Contribution); len(e.setbacks) != 0 {
+		t.Errorf("committed records have setbacks %v", e.setbacks)
+	}
+	for i := range int64(mostSetbacks + 10) {
+		if err := e.crashed(u(0, i, i+1), "a", "why"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(e.setbacks) != mostSetbacks {
+		t.Errorf("%d setbacks", len(e.setbacks))
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -20,6 +21,7 @@ type Resident struct {
 	whole   bool       // the sums are of ids and of no other contribution, and a pass is under way
 	ids     []int64
 	squares float64 // of the sums, as Result has it
+	spoiled bool    // no update may be made of the sums
 	failed  bool    // the device makes no updates
 }
 
@@ -79,14 +81,14 @@ func (r *Resident) Close() error {
 
 // Begin begins a contribution to the update of a version. It reports whether the first
 // Step begins a pass: it does not where the sums on the device are of earlier
-// contributions to the same update. All Steps have Pass.Keep.
+// contributions to the same update. All Steps have Pass.Keep. A contribution that ends
+// before its first Step leaves the sums as they are.
 func (r *Resident) Begin(term, version int64) (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at := [2]int64{term, version}; !r.whole || r.of != at {
-		r.of, r.ids, first = at, nil, true
+		r.of, r.ids, r.whole, r.spoiled, first = at, nil, false, false, true
 	}
-	r.whole = false
 	return first
 }
 
@@ -97,13 +99,25 @@ func (r *Resident) Keep(id int64, result Result) {
 	r.whole, r.ids, r.squares = true, append(r.ids, id), result.Squares
 }
 
-// Sums returns the sum of the squares of the sums on the device; ok is false unless they
-// are the sums of just these contributions to the update of a version.
+// Spoil makes the sums on the device ones that no update may be made of, until a pass
+// begins: the loss of a contribution is not finite, though its gradients may be.
+func (r *Resident) Spoil() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spoiled = true
+}
+
+// Sums returns the sum of the squares of the sums on the device, which is not a number
+// after Spoil; ok is false unless they are the sums of just these contributions to the
+// update of a version.
 func (r *Resident) Sums(term, version int64, ids []int64) (squares float64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	want, has := slices.Sorted(slices.Values(ids)), slices.Sorted(slices.Values(r.ids))
-	return r.squares, r.whole && r.of == [2]int64{term, version} && slices.Equal(want, has)
+	if squares = r.squares; r.spoiled {
+		squares = math.NaN()
+	}
+	return squares, r.whole && r.of == [2]int64{term, version} && slices.Equal(want, has)
 }
 
 // Commit makes the update of a version from the sums on the device. slots are the

@@ -23,8 +23,12 @@ const poll = 200 * time.Millisecond
 
 // Options describe the process that takes a slot.
 type Options struct {
-	Run    string       // for the processes that wait for the slot
-	Needs  int          // slots that the run has at least while it works, 0: one
+	Run   string // for the processes that wait for the slot
+	Needs int    // slots that the run has at least while it works, 0: one
+	// Unfit are devices that the process has found unfit. It takes none of them, but other
+	// processes of the run may have done so. The run needs no more slots than it can have
+	// without the others.
+	Unfit  []engine.Device
 	Folder string       // of the slots' files, where all processes share it; "" = Folder()
 	Log    *slog.Logger // tells of a wait
 	// Waits is called with the processes that have the slots, as often as they change, and
@@ -44,11 +48,16 @@ type holder struct {
 	PID int    `json:"pid"`
 }
 
+// ErrOwn is the error of a process whose run has the slots of all fit devices: a wait for
+// them would not end while the run works.
+var ErrOwn = errors.New("take a GPU: the run itself has the slots of all others")
+
 // Take waits until one of the devices has a free slot, and takes it. The first
 // device of the list that is free counts. A run that needs several slots takes none
 // unless its own slots and the free ones suffice. Two runs never wait for each other for
 // ever: the run that took the last slot gets all that it needs. Take returns an error
-// where ctx ends or the files cannot be used.
+// where ctx ends or the files cannot be used, and ErrOwn where the process has found devices
+// unfit and its own run has the slots of all others.
 func Take(ctx context.Context, devices []engine.Device, o Options) (*Slot, error) {
 	if len(devices) == 0 {
 		return nil, errors.New("take a GPU: this process sees none")
@@ -107,7 +116,14 @@ func tryAll(folder *os.Root, devices []engine.Device, o Options) (s *Slot, busy 
 			f.Release()
 		}
 	}()
+	others, err := countOwn(folder, o)
+	if err != nil {
+		return nil, nil, err
+	}
 	own, needs := 0, max(1, o.Needs)
+	if len(o.Unfit) > 0 {
+		needs = min(needs, others+len(devices))
+	}
 	for _, d := range devices {
 		file, by, err := lock(folder, fileName(d))
 		switch {
@@ -121,7 +137,10 @@ func tryAll(folder *os.Root, devices []engine.Device, o Options) (s *Slot, busy 
 		}
 		busy = append(busy, fmt.Sprintf("GPU %d: %s", d.Index, by))
 	}
-	if len(free) == 0 || own+len(free) < needs {
+	if own == len(devices) && len(o.Unfit) > 0 {
+		return nil, nil, ErrOwn
+	}
+	if own += others; len(free) == 0 || own+len(free) < needs {
 		if len(free) > 0 {
 			busy = append(busy, fmt.Sprintf("%d more are free, and the run needs %d", len(free), needs-own))
 		}
@@ -129,6 +148,23 @@ func tryAll(folder *os.Root, devices []engine.Device, o Options) (s *Slot, busy 
 	}
 	s, free = free[0], free[1:]
 	return s, nil, writeHolder(s.file, holder{o.Run, os.Getpid()})
+}
+
+// countOwn returns how many of the unfit devices' slots other processes of the run have. The
+// caller has the lock of the gate.
+func countOwn(folder *os.Root, o Options) (own int, err error) {
+	for _, d := range o.Unfit {
+		file, by, err := lock(folder, fileName(d))
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("look for the holder of GPU %d: %w", d.Index, err)
+		case file != nil:
+			file.Close() //nolint:errcheck // the lock ends with it
+		case by.Run == o.Run:
+			own++
+		}
+	}
+	return own, nil
 }
 
 // Release gives the slot back. Further calls have no effect.

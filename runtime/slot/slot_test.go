@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -317,5 +318,68 @@ func TestRunsThatNeedSeveralSlots(t *testing.T) {
 	get(&c, "c", 1, true)
 	for _, s := range append(a, c...) {
 		s.Release()
+	}
+}
+
+// A process that has found devices unfit takes one of the others, where its run has all that
+// it can have with it. It does not wait for slots of its own run.
+func TestUnfitDevicesAreLeftOut(t *testing.T) {
+	all := gpus(4)
+	for name, c := range map[string]struct {
+		holders []string // of the devices, "": none
+		unfit   []int
+		needs   int
+		got     int // index of the device, -1: none
+		err     error
+	}{
+		"fewer than needed are left":           {[]string{"", "x", "x", ""}, []int{0, 1, 2}, 2, 3, nil},
+		"another run has some of the others":   {[]string{"", "x", "x", ""}, []int{0}, 2, -1, context.Canceled},
+		"an unfit one is in use by the run":    {[]string{"a", "a", "", "x"}, []int{0}, 3, 2, nil},
+		"an unfit one is in use by another":    {[]string{"x", "a", "", "x"}, []int{0}, 3, -1, context.Canceled},
+		"the run has all others":               {[]string{"", "a", "a", "a"}, []int{0}, 2, -1, ErrOwn},
+		"the run has all, the unfit one too":   {[]string{"a", "a", "a", "a"}, []int{0}, 4, -1, ErrOwn},
+		"the run and another have all others":  {[]string{"", "a", "x", "a"}, []int{0}, 2, -1, context.Canceled},
+		"the run has all, and none is unfit":   {[]string{"a", "a", "a", "a"}, nil, 4, -1, context.Canceled},
+		"fewer devices than needed, all fit":   {[]string{"", "", "", ""}, nil, 5, -1, context.Canceled},
+		"fewer devices than needed, one unfit": {[]string{"", "", "", ""}, []int{2}, 5, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "slots")
+			o := Options{Folder: folder, Log: slog.New(slog.DiscardHandler)}
+			for i, run := range c.holders {
+				if o.Run = run; run == "" {
+					continue
+				}
+				s, err := Take(t.Context(), all[i:i+1], o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Release()
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			o.Run, o.Needs, o.Waits = "a", c.needs, func(holders string) {
+				if holders != "" {
+					cancel()
+				}
+			}
+			var devices []engine.Device
+			for i, d := range all {
+				if slices.Contains(c.unfit, i) {
+					o.Unfit = append(o.Unfit, d)
+				} else {
+					devices = append(devices, d)
+				}
+			}
+			s, err := Take(ctx, devices, o)
+			got := -1
+			if s != nil {
+				got = s.Device.Index
+				s.Release()
+			}
+			if got != c.got || !errors.Is(err, c.err) {
+				t.Errorf("device %d, %v; want %d, %v", got, err, c.got, c.err)
+			}
+		})
 	}
 }

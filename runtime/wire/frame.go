@@ -17,7 +17,7 @@ import (
 // bits of the type are flags of shared memory: see segment.
 const (
 	magic       = 0x6b53 // "Sk"
-	protocol    = 2
+	protocol    = 3
 	headerBytes = 16
 
 	// MaxHead bounds the JSON part: the largest is a server's layout.

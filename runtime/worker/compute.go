@@ -286,9 +286,9 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 // train computes the block's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
-	sum := s.sum
+	sum, notFinite := s.sum, s.notFinite
 	if r := s.resident(b); r != nil {
-		sum = r.sum
+		sum, notFinite = r.sum, r.notFinite
 	}
 	total, losses, err := sum(ctx, b)
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	} else if !early || s.Holder == nil {
 		return r, false, nil // the update will be skipped: nothing to push
 	} else {
-		sums = s.notFinite() // the members may wait for it: they skip the update
+		sums = notFinite() // the members may wait for it: they skip the update
 	}
 	if early && s.Holder == nil { // what the coordinator does about it, it does while the push travels
 		if err := s.report(b, r); err != nil {

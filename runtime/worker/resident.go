@@ -70,3 +70,9 @@ func (r *residence) sum(ctx context.Context, b *batch) (total engine.Result, los
 	r.sums = r.sums[:0]
 	return total, nil, err
 }
+
+// notFinite makes the sums on the device ones that no update can take. They stay there.
+func (r *residence) notFinite() spans {
+	r.replica.Spoil()
+	return r.sums
+}
