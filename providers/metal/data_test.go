@@ -122,9 +122,11 @@ func TestHealthOfEachGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lineOf := func(text string) string { return "health\t" + base64.StdEncoding.EncodeToString([]byte(text)) + "\n" }
+	line := lineOf(string(text))
 	var fails error
 	m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
-		return hosttest.Answer{Stdout: "health\t" + base64.StdEncoding.EncodeToString(text) + "\nend\n", Err: fails}, true
+		return hosttest.Answer{Stdout: "loaded\n" + line + "end\n", Err: fails}, true
 	}}
 	with := facts.Facts{NVIDIADriver: "580.65.06"}
 	list, diags := gpuHealth(t.Context(), m, with)
@@ -137,6 +139,21 @@ func TestHealthOfEachGPU(t *testing.T) {
 	}
 	if g := all[0]; g.Index != 0 || g.Verdict == "unfit" {
 		t.Errorf("%+v", g)
+	}
+	for line, want := range map[string]string{
+		"":         "is missing, or does not answer within 30 s", // no line: nvidia-smi is missing
+		lineOf(""): "is missing, or does not answer within 30 s",
+		lineOf("NVIDIA-SMI has failed because it\ncouldn't communicate"): "has failed because it couldn't communicate",
+	} {
+		m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
+			return hosttest.Answer{Stdout: "loaded\n" + line + "end\n"}, true
+		}}
+		if list, diags := gpuHealth(t.Context(), m, with); !list.IsNull() || diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), want) {
+			t.Errorf("%q: %v %v", line, list, diags)
+		}
+		if err := (&nodeLook{on: m}).judgeGPUs(t.Context()); err != nil {
+			t.Errorf("%q: a node is judged: %v", line, err)
+		}
 	}
 	fails = errors.New("the connection broke")
 	if list, diags := gpuHealth(t.Context(), m, with); !list.IsNull() || diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the connection broke") {

@@ -1,8 +1,8 @@
 package nvidia
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,8 +20,8 @@ fi
 const loadedLook = `if [ -r /proc/driver/nvidia/version ]; then echo loaded; fi
 `
 
-// readingsOf returns what nvidia-smi printed. An output that is not its XML has no GPUs:
-// other lines of a look say that nvidia-smi fails.
+// readingsOf returns the readings that nvidia-smi printed. An output that is not its XML
+// has no GPUs: other lines of a look say that nvidia-smi fails.
 func readingsOf(text string) gpu.Snapshot {
 	s, err := gpu.ParseSMI(text)
 	if err != nil {
@@ -30,9 +30,12 @@ func readingsOf(text string) gpu.Snapshot {
 	return s
 }
 
+// ErrNoReadings is the error of a loaded driver whose nvidia-smi prints no readings.
+var ErrNoReadings = errors.New("nvidia-smi prints no readings")
+
 // Readings returns the readings of a machine's GPUs. Without a loaded driver the
 // snapshot is empty. Where the driver is loaded, and nvidia-smi is missing, fails or does
-// not answer within 30 s, the error has its output.
+// not answer within 30 s, the error is ErrNoReadings with its output.
 func Readings(ctx context.Context, m host.Machine) (s gpu.Snapshot, err error) {
 	var text string
 	isLoaded := false
@@ -45,12 +48,13 @@ func Readings(ctx context.Context, m host.Machine) (s gpu.Snapshot, err error) {
 	if err != nil || !isLoaded {
 		return gpu.Snapshot{}, err
 	}
-	s, err = gpu.ParseSMI(text)
-	if err != nil {
-		detail := cmp.Or(strings.Join(strings.Fields(text), " "), "it is missing, or does not answer within 30 s")
-		return gpu.Snapshot{}, fmt.Errorf("nvidia-smi of %s prints no readings: %.200s: %w", m.Name(), detail, err)
+	if s, err = gpu.ParseSMI(text); err == nil {
+		return s, nil
 	}
-	return s, nil
+	if text = strings.Join(strings.Fields(text), " "); text == "" {
+		return gpu.Snapshot{}, fmt.Errorf("%w on %s: it is missing, or does not answer within 30 s", ErrNoReadings, m.Name())
+	}
+	return gpu.Snapshot{}, fmt.Errorf("%w on %s: %.200q", ErrNoReadings, m.Name(), text)
 }
 
 // UnfitGPUs warns of each GPU that is unfit.
