@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,5 +81,28 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 	if few, many := points(4000), points(40_000); many > 2*few {
 		t.Errorf("%d points of 4,000 steps, %d of 40,000", few, many)
+	}
+}
+
+// The cards of a run that has ended have the samples of its last minutes, however long
+// ago these were.
+func TestCardsOfAnEndedRun(t *testing.T) {
+	f := someRuns()
+	ended := f.runs[0]
+	day := 24 * time.Hour
+	ended.status.Started, ended.status.Ended = ended.status.Started.Add(-day), ended.status.Ended.Add(-day)
+	for i := range ended.events {
+		ended.events[i].Time = ended.events[i].Time.Add(-day)
+	}
+	s := open(t, f)
+	var charts map[string][]curve
+	if err := json.Unmarshal([]byte(s.get("/data/workers?run="+keyOf(ended.address))), &charts); err != nil {
+		t.Fatal(err)
+	}
+	if len(charts[keyOf(ended.address)]) == 0 {
+		t.Errorf("the charts are %v", charts)
+	}
+	if all := ended.asked; len(all) != 1 || !all[0].Since.Equal(ended.status.Ended.Add(-cardTime)) {
+		t.Errorf("cards read %+v of a run that ended at %v", all, ended.status.Ended)
 	}
 }
