@@ -87,11 +87,7 @@ time.`,
 			defer opened.close()
 			r = opened
 		}
-		err := r.bench(ctx, o, asJSON)
-		if err != nil && errors.Is(context.Cause(ctx), terminal.ErrStopped) {
-			return interruptedCode
-		}
-		return r.failed("Nothing was measured", err)
+		return r.benchFailed(ctx, r.bench(ctx, o, asJSON))
 	}
 	return cmd
 }
@@ -181,6 +177,19 @@ func (r *runs) bench(ctx context.Context, o providers.RunBenchmark, asJSON bool)
 		return err
 	}
 	return r.s.printOrStop("%s\n", text)
+}
+
+// benchFailed puts the error of a benchmark in words. After an interrupt only a run that
+// is left is worth a message: what else failed, failed by the interrupt.
+func (r *runs) benchFailed(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), terminal.ErrStopped) {
+		return r.failed("Nothing was measured", err)
+	}
+	var left *providers.RunLeftError
+	if errors.As(err, &left) {
+		r.s.complain(problem("The run was not removed", "%s", r.clean(asSentence(left.Error()))))
+	}
+	return interruptedCode
 }
 
 // shortTime returns a time in three digits.
