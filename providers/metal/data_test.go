@@ -164,15 +164,20 @@ func TestHealthOfEachGPU(t *testing.T) {
 	}
 }
 
-// A driver without changes is no reason to hide an unfit GPU: the refresh warns.
+// A driver without changes is no reason to hide an unfit GPU: the refresh warns. A plan
+// warns only where no refresh has.
 func TestRefreshWarnsOfUnfitGPUs(t *testing.T) {
 	have := nvidia.State{Health: gpu.Judge(gpu.Snapshot{GPUs: []gpu.Reading{
 		{Index: 0, Values: map[string]float64{gpu.RemapPending: 1}}, {Index: 1, Fault: gpu.FaultLost},
 	}}, gpu.Expectation{})}
-	var diags diag.Diagnostics
-	warnUnfit(&hosttest.Machine{}, have, &diags)
-	if diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), "GPU 1: it has fallen off the bus (rule lost)") {
-		t.Errorf("%v", diags)
+	s, m := new(settings), &hosttest.Machine{}
+	for i, c := range []struct{ isRefresh, warns bool }{{true, true}, {false, false}, {false, true}} {
+		var diags diag.Diagnostics
+		s.warnUnfit(m, have, c.isRefresh, &diags)
+		if diags.HasError() || len(diags) > 1 || (len(diags) == 1) != c.warns ||
+			c.warns && !strings.Contains(diags[0].Detail(), "GPU 1: it has fallen off the bus (rule lost)") {
+			t.Errorf("%d: %v", i, diags)
+		}
 	}
 }
 
