@@ -20,8 +20,8 @@ import (
 func benchCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench <subcommand> [options]",
-		Short: "Measure what training depends on",
-		Long:  `Measures what training depends on.`,
+		Short: "Measure the exchange between workers",
+		Long:  `Measures the exchange between workers.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd.CommandPath(), args[0], commandNames(cmd))
@@ -54,11 +54,11 @@ removed at the end, and on Ctrl-C.
   stoke bench allreduce -workers=4
   stoke bench allreduce -workers=8 -provider=train_experiment.digits
 
-TIME is the median of an update, and BANDWIDTH the bytes of the vector in that
-time.`,
+TIME is the median time of one update. BANDWIDTH is the vector's size in bytes
+divided by TIME.`,
 		Args: atMost(0, ""),
 	}
-	cmd.Flags().IntVar(&o.Workers, "workers", 2, "Measure so many workers (`N`).")
+	cmd.Flags().IntVar(&o.Workers, "workers", 2, "Number `N` of workers, at least 2.")
 	cmd.Flags().StringVar(&in, "provider", "", "Run in the cluster that the object at `ADDRESS` is or belongs to.")
 	cmd.Flags().StringVar(&o.Image, "image", "",
 		"In a cluster: `REFERENCE` of the pods' image, whose entry point is stoke-trainer. "+

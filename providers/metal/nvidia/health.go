@@ -62,7 +62,7 @@ func UnfitGPUs(have State) (found []Problem) {
 	for _, f := range have.Health.Findings {
 		if f.Severity == gpu.Unfit {
 			found = append(found, Problem{Warning: true, Summary: "A GPU is unfit",
-				Detail: fmt.Sprintf("%s (rule %s). Its driver is managed all the same; docs/gpu-health.md has the rules.", f, f.Rule)})
+				Detail: fmt.Sprintf("%s (rule %s). stoke still manages its driver. docs/gpu-health.md has the rules.", f, f.Rule)})
 		}
 	}
 	return found
