@@ -164,7 +164,8 @@ func (r *runs) bench(ctx context.Context, o providers.RunBenchmark, asJSON bool)
 				return err
 			}
 		}
-		return r.s.printOrStop("%10d  %10s  %10s  %10s\n", m.Floats, shortTime(m.Seconds), shortTime(m.Fastest), size(int64(m.Bandwidth))+"/s")
+		return r.s.printOrStop("%10d  %10s  %10s  %10s\n",
+			m.Floats, shortTime(m.Seconds), shortTime(m.Fastest), size(int64(m.Bandwidth))+"/s")
 	})
 	if err != nil || !asJSON {
 		return err

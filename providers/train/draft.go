@@ -102,7 +102,8 @@ func (d *draft) chooseStrategy(m *experimentModel) {
 // that a change of the default changes no run. It reports whether it did.
 func (m *experimentModel) keepStrategy(d *draft, prior *experimentModel) bool {
 	isGiven := !m.Strategy.IsNull() || !m.ParameterServer.IsNull()
-	if isGiven || m.hasProgram() || prior.hasProgram() || prior.Strategy.ValueString() == "" || d.spec.Asynchronous || d.unknown["asynchronous"] {
+	isAsynchronous := d.spec.Asynchronous || d.unknown["asynchronous"]
+	if isGiven || isAsynchronous || m.hasProgram() || prior.hasProgram() || prior.Strategy.ValueString() == "" {
 		return false
 	}
 	m.Strategy = prior.Strategy

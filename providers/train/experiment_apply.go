@@ -292,7 +292,8 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	run := r.settings.run(&plan) // what is planned says where resumed pods go
 	is, err := run.Spec(ctx, run.id)
 	if err != nil {
-		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: stoke creates a run again if nothing of it is left.", err))
+		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: "+
+			"stoke creates a run again if nothing of it is left.", err))
 		return
 	}
 	if !prior.Cluster.IsNull() {

@@ -2,7 +2,11 @@ package dashboard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"html"
+	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +85,24 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 	if few, many := points(4000), points(40_000); many > 2*few {
 		t.Errorf("%d points of 4,000 steps, %d of 40,000", few, many)
+	}
+}
+
+// The page of a draft has the end of a long plan, with its errors, and says that it failed.
+func TestFormShowsTheEndOfAPlan(t *testing.T) {
+	f := someRuns()
+	f.planned, f.unplanned = 200_000, errors.New("the plan failed")
+	s := open(t, f)
+	answer, err := s.client.PostForm(s.base+"/new", url.Values{"label": {"digits"}, "kind": {"model"}, "model": {"mlp"}, "do": {"plan"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	page := html.UnescapeString(string(body))
+	if err != nil || len(page) > 2*longestPlan || !strings.Contains(page, "Plan: 1 to add of resource") ||
+		!strings.Contains(page, "the plan failed") || strings.Contains(page, "Valid together") {
+		t.Errorf("%v: a long plan that failed has %d bytes: %.20000s", err, len(page), page)
 	}
 }
 
