@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -86,6 +87,17 @@ type RunError struct {
 
 func (e *RunError) Error() string { return e.Summary + ": " + e.Detail }
 func (e *RunError) Unwrap() error { return e.Err }
+
+// RunLeftError is the error of a benchmark whose run could not be removed.
+type RunLeftError struct {
+	Run, Place string
+	Err        error
+}
+
+func (e *RunLeftError) Error() string {
+	return fmt.Sprintf("the run %s could not be removed from %s: %v", e.Run, e.Place, e.Err)
+}
+func (e *RunLeftError) Unwrap() error { return e.Err }
 
 // Run is one run. ctx bounds every call; following ends without an error when
 // the run does, or when ctx is done. An error of the callback ends a call.

@@ -46,7 +46,7 @@ func TestCheckMeasures(t *testing.T) {
 		}
 		return answers[name]
 	}
-	if err := run(t, p, "check", "--json", "--count", "0"); !errors.Is(err, status(exitUnfit)) {
+	if err := run(t, p, "check", "--json", "--measure", "--count", "0"); !errors.Is(err, status(exitUnfit)) {
 		t.Fatal(err)
 	}
 	var r probe.Report
@@ -70,7 +70,8 @@ func TestCheckMeasures(t *testing.T) {
 }
 
 // A check of some GPUs measures only these, and tells people the rates; --measure=false
-// measures none.
+// measures none, and neither does --json without --measure: a trainer that has a worker's
+// GPUs checked waits for 10 seconds only.
 func TestCheckOfOneGPUMeasuresOne(t *testing.T) {
 	m := newMachine(dgxh100.New)
 	p, out, _ := m.program()
@@ -82,6 +83,26 @@ func TestCheckOfOneGPUMeasuresOne(t *testing.T) {
 	}
 	if err := run(t, p, "check", "--measure=false"); err != nil || asked != 1 {
 		t.Errorf("%v, %d measured", err, asked)
+	}
+	if err := run(t, p, "check", "--json"); err != nil || asked != 1 {
+		t.Errorf("%v, %d measured for JSON", err, asked)
+	}
+}
+
+// An interrupt during a measurement ends a check without a verdict.
+func TestInterruptedCheckIsNotFit(t *testing.T) {
+	m := newMachine(dgxh100.New)
+	p, out, _ := m.program()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	p.measure = func(context.Context, string) gpu.Measured {
+		stop()
+		return gpu.Unmeasured(false, "it was interrupted")
+	}
+	cmd := p.command()
+	cmd.SetArgs([]string{"check", "--gpus", "3"})
+	if err := cmd.ExecuteContext(ctx); !errors.Is(err, status(exitInterrupted)) || out.Len() > 0 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

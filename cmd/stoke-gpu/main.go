@@ -26,8 +26,9 @@ const answerTime = 9 * time.Second
 
 // Exit codes.
 const (
-	exitUnfit = 1 // or without a driver, where a verdict was wanted
-	exitUsage = 64
+	exitUnfit       = 1 // or without a driver, where a verdict was wanted
+	exitUsage       = 64
+	exitInterrupted = 130
 )
 
 // status is an error that has been told already.
@@ -150,12 +151,13 @@ func (p *program) checkCommand() *cobra.Command {
 		Use: "check", Short: "Say whether the GPUs are fit for work", Args: cobra.NoArgs,
 		Long: "Judge the GPUs by the rules of docs/gpu-health.md. It ends with 0 where all are fit, warnings included, and with 1\n" +
 			"where one is unfit, where fewer answer than expected, or without NVIDIA's driver. Where stoke-trainer-gpu is next to\n" +
-			"this program, it measures copies and a product on each GPU that is idle, for a minute at most.",
+			"this program, it measures copies and a product on each GPU that is idle, for a minute at most; with --json only\n" +
+			"if --measure is given, too. It ends with 130 where an interrupt ends a measurement.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {
 				e.GPUs = strings.Split(only, ",")
 			}
-			if !measure {
+			if !measure || asJSON && !cmd.Flags().Changed("measure") {
 				p.measure = nil
 			}
 			return p.check(cmd.Context(), e, asJSON)
@@ -166,7 +168,7 @@ func (p *program) checkCommand() *cobra.Command {
 	f.IntVar(&e.Count, "count", e.Count, "GPUs that must answer, at least")
 	f.StringVar(&e.Driver, "driver", "", "`VERSION` that the driver must have, or its beginning: 580, 580.65.06; default: any")
 	f.BoolVar(&e.Idle, "idle", false, "warn of processes that compute on a GPU")
-	f.BoolVar(&measure, "measure", true, "measure idle GPUs where stoke-trainer-gpu is next to this program")
+	f.BoolVar(&measure, "measure", true, "measure idle GPUs where stoke-trainer-gpu is next to this program; with --json: false")
 	f.StringVar(&only, "gpus", "", "`LIST` of the GPUs that are judged, as in CUDA_VISIBLE_DEVICES; default: all")
 	return cmd
 }
@@ -275,6 +277,10 @@ func (p *program) check(ctx context.Context, e gpu.Expectation, asJSON bool) err
 		s = p.examine(ctx, d, e)
 	}
 	s.At = p.now().UTC()
+	if ctx.Err() != nil { // not all is measured: a verdict would be of less than was asked for
+		fmt.Fprintln(os.Stderr, "Interrupted: there is no verdict.")
+		return status(exitInterrupted)
+	}
 	h := gpu.Judge(s, e)
 	s.GPUs = gpu.Choose(s.GPUs, e.GPUs)
 	err := p.printVerdict(h, s, asJSON)

@@ -70,9 +70,14 @@ func benchReduceCommand() *cobra.Command {
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` of the members' token; or STOKE_TOKEN")
 	f.StringVar(&r.certificateFile, "certificate-file", "",
 		"`FILE` (PEM) of the members' certificate, with its key; or STOKE_CERTIFICATE. Without it, connections stay on loopback")
-	f.IntSliceVar(&m.floats, "floats", reducedLengths, "`LENGTHS` of the vectors")
+	f.IntSliceVar(&m.floats, "floats", nil, "`LENGTHS` of the vectors; default: 100, 1000 … 10000000, from the number of workers on")
 	f.Float64Var(&m.seconds, "seconds", 1, "`SECONDS` for each length")
 	return cmd
+}
+
+// defaultLengths returns the lengths of which each member has a part.
+func defaultLengths(members int) []int {
+	return slices.DeleteFunc(slices.Clone(reducedLengths), func(n int) bool { return n < members })
 }
 
 // read reads the environment and the files.
@@ -93,9 +98,15 @@ func (m *reduction) read(r *role) (err error) {
 		return badUsage("MASTER_ADDR is %q and MASTER_PORT %q: want the address of rank 0", host, port)
 	}
 	m.master = net.JoinHostPort(host, port)
+	if m.floats == nil {
+		m.floats = defaultLengths(m.members)
+	}
 	for _, n := range m.floats {
-		if n < m.members || n > wire.MaxBody {
-			return badUsage("--floats has %d: want at least the %d members, and at most %d", n, m.members, wire.MaxBody)
+		switch {
+		case n < m.members:
+			return badUsage("--floats: length %d is smaller than the number of workers, %d", n, m.members)
+		case n > wire.MaxBody:
+			return badUsage("--floats: length %d is larger than %d", n, wire.MaxBody)
 		}
 	}
 	if !(m.seconds > 0) {

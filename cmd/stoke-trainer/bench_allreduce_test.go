@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestBenchAllReduceArguments(t *testing.T) {
 		{"RANK", "2", []int{10}, 1, "RANK is 2 of WORLD_SIZE 2"},
 		{"RANK", "", []int{10}, 1, `RANK is "": want a number`},
 		{"MASTER_PORT", "", []int{10}, 1, "want the address of rank 0"},
-		{"RANK", "0", []int{1}, 1, "at least the 2 members"},
+		{"RANK", "0", []int{1}, 1, "--floats: length 1 is smaller than the number of workers, 2"},
 		{"RANK", "0", []int{10}, 0, "want more than 0"},
 	} {
 		t.Setenv(c.variable, c.value)
@@ -111,5 +112,19 @@ func TestBenchAllReduceArguments(t *testing.T) {
 		}
 		t.Setenv("RANK", "0")
 		t.Setenv("MASTER_PORT", "1")
+	}
+}
+
+// More members than the shortest default length measure the longer ones.
+func TestBenchAllReduceDefaultLengths(t *testing.T) {
+	for name, value := range map[string]string{"RANK": "0", "WORLD_SIZE": "101", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "STOKE_TOKEN": strings.Repeat("ab", 32)} {
+		t.Setenv(name, value)
+	}
+	m := reduction{seconds: 1}
+	if err := m.read(new(role)); err != nil || !slices.Equal(m.floats, reducedLengths[1:]) {
+		t.Errorf("lengths %v, error %v", m.floats, err)
+	}
+	if all := defaultLengths(100); !slices.Equal(all, reducedLengths) {
+		t.Errorf("lengths for 100 members: %v", all)
 	}
 }

@@ -20,8 +20,8 @@ import (
 func benchCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench <subcommand> [options]",
-		Short: "Measure what training depends on",
-		Long:  `Measures what training depends on.`,
+		Short: "Measure the exchange between workers",
+		Long:  `Measures the exchange between workers.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd.CommandPath(), args[0], commandNames(cmd))
@@ -54,11 +54,11 @@ removed at the end, and on Ctrl-C.
   stoke bench allreduce -workers=4
   stoke bench allreduce -workers=8 -provider=train_experiment.digits
 
-TIME is the median of an update, and BANDWIDTH the bytes of the vector in that
-time.`,
+TIME is the median time of one update. BANDWIDTH is the vector's size in bytes
+divided by TIME.`,
 		Args: atMost(0, ""),
 	}
-	cmd.Flags().IntVar(&o.Workers, "workers", 2, "Measure so many workers (`N`).")
+	cmd.Flags().IntVar(&o.Workers, "workers", 2, "Number `N` of workers, at least 2.")
 	cmd.Flags().StringVar(&in, "provider", "", "Run in the cluster that the object at `ADDRESS` is or belongs to.")
 	cmd.Flags().StringVar(&o.Image, "image", "",
 		"In a cluster: `REFERENCE` of the pods' image, whose entry point is stoke-trainer. "+
@@ -87,11 +87,7 @@ time.`,
 			defer opened.close()
 			r = opened
 		}
-		err := r.bench(ctx, o, asJSON)
-		if err != nil && errors.Is(context.Cause(ctx), terminal.ErrStopped) {
-			return interruptedCode
-		}
-		return r.failed("Nothing was measured", err)
+		return r.benchFailed(ctx, r.bench(ctx, o, asJSON))
 	}
 	return cmd
 }
@@ -168,7 +164,8 @@ func (r *runs) bench(ctx context.Context, o providers.RunBenchmark, asJSON bool)
 				return err
 			}
 		}
-		return r.s.printOrStop("%10d  %10s  %10s  %10s\n", m.Floats, shortTime(m.Seconds), shortTime(m.Fastest), size(int64(m.Bandwidth))+"/s")
+		return r.s.printOrStop("%10d  %10s  %10s  %10s\n",
+			m.Floats, shortTime(m.Seconds), shortTime(m.Fastest), size(int64(m.Bandwidth))+"/s")
 	})
 	if err != nil || !asJSON {
 		return err
@@ -181,6 +178,19 @@ func (r *runs) bench(ctx context.Context, o providers.RunBenchmark, asJSON bool)
 		return err
 	}
 	return r.s.printOrStop("%s\n", text)
+}
+
+// benchFailed puts the error of a benchmark in words. After an interrupt only a run that
+// is left is worth a message: what else failed, failed by the interrupt.
+func (r *runs) benchFailed(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), terminal.ErrStopped) {
+		return r.failed("Nothing was measured", err)
+	}
+	var left *providers.RunLeftError
+	if errors.As(err, &left) {
+		r.s.complain(problem("The run was not removed", "%s", r.clean(asSentence(left.Error()))))
+	}
+	return interruptedCode
 }
 
 // shortTime returns a time in three digits.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/cmd/programtest"
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -63,6 +67,32 @@ func TestBenchAllReduceHere(t *testing.T) {
 		floats *= 10
 	}
 	nothingLeft(t, runs)
+}
+
+// After an interrupt a run that could not be removed is told.
+func TestBenchTellsOfARunThatIsLeft(t *testing.T) {
+	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(terminal.ErrStopped)
+	r := &runs{s: newSession(stage{in: os.Stdin, out: said, err: said}), secrets: new(redact.Secrets)}
+	r.s.cli, r.s.noColor = new(cliConfig), true
+	if err := r.benchFailed(ctx, terminal.ErrStopped); !errors.Is(err, interruptedCode) {
+		t.Errorf("an interrupt ends with %v", err)
+	}
+	if text, err := os.ReadFile(said.Name()); err != nil || len(text) > 0 {
+		t.Errorf("%v: an interrupt is told: %s", err, text)
+	}
+	left := &providers.RunLeftError{Run: "run-1", Place: "the namespace x", Err: errors.New("refused")}
+	if err := r.benchFailed(ctx, errors.Join(terminal.ErrStopped, left)); !errors.Is(err, interruptedCode) {
+		t.Errorf("a run that is left ends with %v", err)
+	}
+	if text, err := os.ReadFile(said.Name()); err != nil || !strings.Contains(string(text), "run-1 could not be removed from the namespace x") {
+		t.Errorf("%v: it says %s", err, text)
+	}
 }
 
 // TestBenchAllReduceInterrupted presses Ctrl-C once there is a result: the run is removed.

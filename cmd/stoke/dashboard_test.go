@@ -138,11 +138,18 @@ func TestDashboardPlansDrafts(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 	text, err = w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n")
-	if err != nil || !strings.Contains(text, "new_run.tf line 2") {
+	if err == nil || !strings.Contains(err.Error(), "the plan failed") || !strings.Contains(text, "new_run.tf line 2") {
 		t.Errorf("%v: %s", err, text)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 1 {
 		t.Errorf("the folder has %v, %v", files, err)
+	}
+	long := strings.Repeat("a line\n", 100_000) + "the end"
+	if end := readEnd(strings.NewReader(long), 1000); string(end) != long[len(long)-1000:] {
+		t.Errorf("the end of a text has %d bytes, and ends with %q", len(end), end[max(0, len(end)-20):])
+	}
+	if end := readEnd(strings.NewReader("short"), 1000); string(end) != "short" {
+		t.Errorf("a short text is %q", end)
 	}
 }

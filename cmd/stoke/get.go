@@ -17,7 +17,8 @@ func getCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [options]",
 		Short: "Install the modules that the configuration calls",
-		Long: `Installs modules that come from elsewhere, as init does besides other things.
+		Long: `Installs the modules that the configuration calls from outside its folder. stoke
+init does this, too.
 Installed modules stay as they are, unless -update asks for newer versions.`,
 		Args: atMost(0, "; to work in another folder, use the global option -chdir"),
 	}

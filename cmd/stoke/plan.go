@@ -69,8 +69,9 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 const longestPlan = 1 << 20
 
 // Plan returns the text that stoke plan would print if the folder had one more file
-// with this configuration. It takes no lock and changes nothing. The text ends with the
-// errors of the plan; err reports that no plan could be attempted.
+// with this configuration, as far as the last longestPlan bytes have it. It takes no lock
+// and changes nothing. Where the plan fails, err says so, and the text ends with the
+// plan's errors.
 func (w *shownRuns) Plan(ctx context.Context, hcl string) (text string, err error) {
 	if w.machine != nil {
 		return "", errors.New("-machine shows runs without a configuration: start the dashboard in the folder of one, without -machine")
@@ -89,9 +90,7 @@ func (w *shownRuns) Plan(ctx context.Context, hcl string) (text string, err erro
 	read := make(chan []byte)
 	go func() {
 		defer from.Close()
-		text, _ := io.ReadAll(io.LimitReader(from, longestPlan)) //nolint:errcheck // the pipe of this process
-		io.Copy(io.Discard, from)                                //nolint:errcheck // likewise
-		read <- text
+		read <- readEnd(from, longestPlan)
 	}()
 	st := w.s.stage
 	st.in, st.out, st.err = in, to, to
@@ -109,8 +108,22 @@ func (w *shownRuns) Plan(ctx context.Context, hcl string) (text string, err erro
 	}
 	to.Close()
 	text = string(<-read)
-	if err != nil && !errors.Is(err, failed) { // what failed is in the text
-		return text, err
+	if errors.Is(err, failed) {
+		err = errors.New("the plan failed: its text ends with the errors")
 	}
-	return text, nil
+	return text, err
+}
+
+// readEnd returns the last bytes of a text, most at the most.
+func readEnd(from io.Reader, most int) (end []byte) {
+	part := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(part)
+		if end = append(end, part[:n]...); len(end) > 2*most || err != nil {
+			end = append(end[:0], end[max(0, len(end)-most):]...)
+		}
+		if err != nil {
+			return end
+		}
+	}
 }

@@ -19,8 +19,8 @@ func statePushCommand(s *session) *cobra.Command {
 		Short: "Replace the state by the state in a file",
 		Long: `Replaces the state of the selected workspace, wherever it is kept, by the one in a
 file, or on the standard input when PATH is -. It rejects a state of another
-lineage and a state older than the stored one, and it does not write while a run
-has left a journal.`,
+lineage and a state older than the stored one. It refuses to write if an
+interrupted run has left a journal.`,
 		Args: exactArgs(1, "PATH"),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Write the state even if its lineage is another one or what is there is newer.")

@@ -13,8 +13,8 @@ func validateCommand(s *session) *cobra.Command {
 		Use:   "validate [options]",
 		Short: "Check whether the configuration is valid",
 		Long: `Checks the configuration by itself: syntax, references, types, and what the
-providers say about arguments. It looks at no state and at nothing real, and
-needs no values for variables.`,
+providers say about arguments. It reads neither the state nor real
+objects, and needs no values of variables.`,
 		Args: atMost(0, "; to validate another folder, use the global option -chdir"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print the outcome as JSON, for editors and pipelines.")

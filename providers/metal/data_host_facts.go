@@ -133,7 +133,8 @@ func gpuVerdictType() attr.Type {
 func gpuHealthAttribute() schema.Attribute {
 	return schema.ListAttribute{Computed: true, ElementType: gpuVerdictType(),
 		Description: "Health of each GPU by the rules of docs/gpu-health.md, from nvidia-smi: verdict is fit, warning or unfit, " +
-			"and reasons has the broken rules. Empty without NVIDIA's driver."}
+			"and reasons has the broken rules. Empty without NVIDIA's driver; " +
+			"null, with a warning, where the driver is loaded and nvidia-smi prints no readings."}
 }
 
 // judgeEach returns the verdict on each GPU.
@@ -153,8 +154,8 @@ func judgeEach(s gpu.Snapshot) []gpuVerdict {
 	return all
 }
 
-// gpuHealth returns the verdicts on the GPUs of a machine. Where nvidia-smi cannot be run,
-// the list is null, with a warning.
+// gpuHealth returns the verdicts on the GPUs of a machine. Where the driver is loaded, and
+// nvidia-smi prints no readings, the list is null, with a warning.
 func gpuHealth(ctx context.Context, m host.Machine, f facts.Facts) (types.List, diag.Diagnostics) {
 	if f.NVIDIADriver == "" {
 		return types.ListValueFrom(ctx, gpuVerdictType(), []gpuVerdict{})

@@ -122,9 +122,11 @@ func TestHealthOfEachGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lineOf := func(text string) string { return "health\t" + base64.StdEncoding.EncodeToString([]byte(text)) + "\n" }
+	line := lineOf(string(text))
 	var fails error
 	m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
-		return hosttest.Answer{Stdout: "health\t" + base64.StdEncoding.EncodeToString(text) + "\nend\n", Err: fails}, true
+		return hosttest.Answer{Stdout: "loaded\n" + line + "end\n", Err: fails}, true
 	}}
 	with := facts.Facts{NVIDIADriver: "580.65.06"}
 	list, diags := gpuHealth(t.Context(), m, with)
@@ -138,6 +140,21 @@ func TestHealthOfEachGPU(t *testing.T) {
 	if g := all[0]; g.Index != 0 || g.Verdict == "unfit" {
 		t.Errorf("%+v", g)
 	}
+	for line, want := range map[string]string{
+		"":         "is missing, or does not answer within 30 s", // no line: nvidia-smi is missing
+		lineOf(""): "is missing, or does not answer within 30 s",
+		lineOf("NVIDIA-SMI has failed because it\ncouldn't communicate"): "has failed because it couldn't communicate",
+	} {
+		m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
+			return hosttest.Answer{Stdout: "loaded\n" + line + "end\n"}, true
+		}}
+		if list, diags := gpuHealth(t.Context(), m, with); !list.IsNull() || diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), want) {
+			t.Errorf("%q: %v %v", line, list, diags)
+		}
+		if err := (&nodeLook{on: m}).judgeGPUs(t.Context()); err != nil {
+			t.Errorf("%q: a node is judged: %v", line, err)
+		}
+	}
 	fails = errors.New("the connection broke")
 	if list, diags := gpuHealth(t.Context(), m, with); !list.IsNull() || diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the connection broke") {
 		t.Errorf("%v %v", list, diags)
@@ -147,15 +164,20 @@ func TestHealthOfEachGPU(t *testing.T) {
 	}
 }
 
-// A driver without changes is no reason to hide an unfit GPU: the refresh warns.
+// A driver without changes is no reason to hide an unfit GPU: the refresh warns. A plan
+// warns only where no refresh has.
 func TestRefreshWarnsOfUnfitGPUs(t *testing.T) {
 	have := nvidia.State{Health: gpu.Judge(gpu.Snapshot{GPUs: []gpu.Reading{
 		{Index: 0, Values: map[string]float64{gpu.RemapPending: 1}}, {Index: 1, Fault: gpu.FaultLost},
 	}}, gpu.Expectation{})}
-	var diags diag.Diagnostics
-	warnUnfit(&hosttest.Machine{}, have, &diags)
-	if diags.HasError() || len(diags) != 1 || !strings.Contains(diags[0].Detail(), "GPU 1: it has fallen off the bus (rule lost)") {
-		t.Errorf("%v", diags)
+	s, m := new(settings), &hosttest.Machine{}
+	for i, c := range []struct{ isRefresh, warns bool }{{true, true}, {false, false}, {false, true}} {
+		var diags diag.Diagnostics
+		s.warnUnfit(m, have, c.isRefresh, &diags)
+		if diags.HasError() || len(diags) > 1 || (len(diags) == 1) != c.warns ||
+			c.warns && !strings.Contains(diags[0].Detail(), "GPU 1: it has fallen off the bus (rule lost)") {
+			t.Errorf("%d: %v", i, diags)
+		}
 	}
 }
 

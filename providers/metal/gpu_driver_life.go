@@ -51,13 +51,19 @@ func (m *gpuDriverModel) observe(ctx context.Context, s *settings, on host.Machi
 		changes = append(changes, host.Change{Fact: "node", Have: "cordoned by " + by.ValueString()})
 	}
 	if len(changes) == 0 { // else the plan examines the machine again, and warns
-		warnUnfit(on, l.have, diags)
+		s.warnUnfit(on, l.have, true, diags)
 	}
 	return failed(m.observed(ctx, l.have, changes))
 }
 
-// warnUnfit warns of each unfit GPU of a machine.
-func warnUnfit(on host.Machine, have nvidia.State, diags *diag.Diagnostics) {
+// warnUnfit warns of each unfit GPU of a machine. A plan whose refresh has warned of them
+// does not.
+func (s *settings) warnUnfit(on host.Machine, have nvidia.State, isRefresh bool, diags *diag.Diagnostics) {
+	if isRefresh {
+		s.unfit.Store(on.Name(), true)
+	} else if _, isTold := s.unfit.LoadAndDelete(on.Name()); isTold {
+		return
+	}
 	for _, p := range nvidia.UnfitGPUs(have) {
 		diags.AddAttributeWarning(path.Root("host"), p.Summary, on.Name()+": "+p.Detail)
 	}

@@ -86,6 +86,7 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 
 func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
+	r.settings.warnUnfit(m, l.have, false, diags)
 	plan.GPUCount = types.Int64Value(int64(len(l.have.Devices)))
 	for _, p := range nvidia.Check(want, l.have, l.managed) {
 		if p.Warning {

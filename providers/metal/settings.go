@@ -34,6 +34,7 @@ type settings struct {
 	// access to them.
 	clusters *kubernetes.Pool
 	slow     sync.Map // machines whose sudo takes long, to why
+	unfit    sync.Map // names of machines whose unfit GPUs the refresh has warned of
 }
 
 func newSettings(s connect.SSHSettings, with *processState) *settings {

@@ -98,6 +98,18 @@ func (d *draft) chooseStrategy(m *experimentModel) {
 	}
 }
 
+// keepStrategy sets a strategy that the configuration leaves out to that of the run, so
+// that a change of the default changes no run. It reports whether it did.
+func (m *experimentModel) keepStrategy(d *draft, prior *experimentModel) bool {
+	isGiven := !m.Strategy.IsNull() || !m.ParameterServer.IsNull()
+	isAsynchronous := d.spec.Asynchronous || d.unknown["asynchronous"]
+	if isGiven || isAsynchronous || m.hasProgram() || prior.hasProgram() || prior.Strategy.ValueString() == "" {
+		return false
+	}
+	m.Strategy = prior.Strategy
+	return true
+}
+
 // chooseRate sets a learning rate that is left out: it follows from the optimizer.
 func (d *draft) chooseRate(m *experimentModel) {
 	rate := m.value(&argument{in: hyper, name: "learning_rate"})

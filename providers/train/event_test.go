@@ -1,11 +1,14 @@
 package train
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -36,5 +39,41 @@ func TestMergedEvents(t *testing.T) {
 	}
 	if got := eventOf(spec.Event{Type: spec.EventUsage, Count: 8, Usage: &spec.Usage{Role: "ps-0"}}, nil); got.Role != "ps-0" || got.Count != 8 {
 		t.Errorf("usage: %+v", got)
+	}
+}
+
+// updating is a launcher whose run has made so many updates, each of one lease.
+type updating struct {
+	launch.Launcher
+	updates int64
+}
+
+func (u updating) Status(context.Context, string) (launch.State, error) { return launch.State{}, nil }
+
+func (u updating) Metrics(_ context.Context, _ string, _ run.EventFilter, _ bool, event func(spec.Event) error) error {
+	for step := int64(1); step <= u.updates; step++ {
+		taken := []spec.Contribution{{Worker: int(step % 2), Start: 0, End: 8, Attempt: 1}}
+		if err := event(spec.Event{Type: spec.EventUpdate, Step: step, Taken: taken}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The leases of a ledger are those of the newest updates.
+func TestLeasesOfTheNewestUpdates(t *testing.T) {
+	for updates, want := range map[int64]providers.RunLedger{
+		0:    {},
+		10:   {First: 1, Updates: 10, Leases: []providers.RunLeases{{Worker: 0, Leases: 5, Records: 40}, {Worker: 1, Leases: 5, Records: 40}}},
+		5301: {First: 4302, Updates: 1000, Leases: []providers.RunLeases{{Worker: 0, Leases: 500, Records: 4000}, {Worker: 1, Leases: 500, Records: 4000}}},
+	} {
+		var got providers.RunLedger
+		r := experimentRun{trainingRun: trainingRun{Launcher: updating{updates: updates}}}
+		if err := r.addLeases(t.Context(), &got); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%d updates (-want +got):\n%s", updates, d)
+		}
 	}
 }

@@ -131,7 +131,8 @@ func experimentAttributes() map[string]schema.Attribute {
 		},
 		"dataset": option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
 		"strategy": text("How gradients become updates: parameter_server, or all_reduce: every worker holds all parameters. " +
-			"Default: all_reduce where workers have GPUs, unless synchronous = false or parameter_server is given; else parameter_server."),
+			"Default: all_reduce where workers have GPUs, unless synchronous = false or parameter_server is given; " +
+			"else parameter_server. An existing run keeps its strategy."),
 		"synchronous":   schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
 		"deterministic": schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
 		"compute_type": option("Type of products and convolutions: f32, tf32 (f32 with 10 bits of mantissa) or bf16. " +

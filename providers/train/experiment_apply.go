@@ -292,7 +292,8 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	run := r.settings.run(&plan) // what is planned says where resumed pods go
 	is, err := run.Spec(ctx, run.id)
 	if err != nil {
-		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: a run without remains is created again.", err))
+		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: "+
+			"stoke creates a run again if nothing of it is left.", err))
 		return
 	}
 	if !prior.Cluster.IsNull() {
@@ -321,7 +322,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, plan, prior *experimentModel, renew bool) (diags diag.Diagnostics) {
 	if l, ok := run.Launcher.(launch.Releaser); ok {
 		if err := l.Release(ctx, run.id); err != nil {
-			diags.AddWarning("A lost node holds a place", fmt.Sprintf("%s. Its place is free once its Node is deleted or answers again.", err))
+			diags.AddWarning("A lost node holds a place", fmt.Sprintf("%s. A new pod can start once an administrator deletes the Node, or the node answers again.", err))
 		}
 	}
 	s, err := run.Status(ctx, run.id)
@@ -331,7 +332,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	}
 	switch {
 	case launch.Idle(s.Phase) && !(remains{s}).resumable():
-		diags.AddError("The run cannot continue", fmt.Sprintf("%s Its checkpoints were lost after the plan was made. Plan again: the plan shows the consequence.", sentence(cmp.Or(s.Broken, s.Message))))
+		diags.AddError("The run cannot continue", fmt.Sprintf("%s Its checkpoints were lost after the plan was made. Run stoke plan: it shows whether the run resumes or starts again.", sentence(cmp.Or(s.Broken, s.Message))))
 		return diags
 	case launch.Idle(s.Phase):
 		return append(diags, r.resume(ctx, run, d, s)...)
@@ -351,7 +352,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	case len(changes) == 0:
 		return diags
 	case spec.Costliest(changes) == spec.Resume && s.Fleeting:
-		diags.AddError("Stopping the run would lose its checkpoints", fmt.Sprintf("%s It continues unchanged. Plan again: the plan shows the consequence.", sentence(strings.Join(s.Warnings, ". "))))
+		diags.AddError("Stopping the run would lose its checkpoints", fmt.Sprintf("%s It continues unchanged. Run stoke plan: it shows whether the run resumes or starts again.", sentence(strings.Join(s.Warnings, ". "))))
 		return diags
 	case spec.Costliest(changes) == spec.Resume:
 		return append(diags, r.interrupt(ctx, run, d)...)
@@ -394,7 +395,7 @@ func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *
 	case err != nil:
 		diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
 	case launch.Idle(s.Phase) && s.Step > 0 && s.Saved < 0 && !d.spec.HasProgram():
-		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan shows the consequence.%s",
+		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Run stoke plan: it shows whether the run resumes or starts again.%s",
 			sentence(s.Message), thousands(s.Step), whereLogs(run.location().Logs)))
 	case launch.Idle(s.Phase):
 		if s.Saved < 0 && d.spec.HasProgram() {

@@ -71,6 +71,9 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 		return
 	}
 	d, diags := plan.draft()
+	if exists && plan.keepStrategy(d, &prior) {
+		d, diags = plan.draft()
+	}
 	resp.Diagnostics.Append(diags...)
 	if diags.HasError() {
 		return

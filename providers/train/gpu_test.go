@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,30 @@ func TestStrategyOfGPUs(t *testing.T) {
 	}
 	config := b.experiment(data, values{"worker.gpus": one, "parameter_server": cty.NullVal(cty.DynamicPseudoType)})
 	b.unchanged(b.make(experiment, "op-gpu", config), config)
+}
+
+// A run keeps its strategy, and its number of servers, where the configuration leaves the
+// strategy out: an older default is no change of the configuration.
+func TestStrategyOfAnExistingRun(t *testing.T) {
+	b := newBench(t)
+	b.installGPU(b.dir, behaviour{Engines: []string{"xla"}, GPUs: cards(2)})
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	none := cty.NullVal(cty.DynamicPseudoType)
+	config := func(strategy cty.Value, more values) cty.Value {
+		change := values{"worker.gpus": cty.NumberIntVal(1), "parameter_server": none, "strategy": strategy}
+		maps.Copy(change, more)
+		return b.experiment(data, change)
+	}
+	out := cty.NullVal(cty.String)
+	for _, strategy := range []string{spec.StrategyParameterServer, spec.StrategyAllReduce} {
+		th := b.make(experiment, "op-"+strategy, config(cty.StringVal(strategy), nil))
+		b.unchanged(th, config(out, nil))
+		p := b.plan(th, config(out, values{"synchronous": cty.False}))
+		noErrors(t, p.Diagnostics)
+		if is := p.Planned.GetAttr("strategy"); !is.RawEquals(cty.StringVal(spec.StrategyParameterServer)) {
+			t.Errorf("an asynchronous run has %#v", is)
+		}
+	}
 }
 
 // A finished run that changes nothing asks nothing of GPUs.

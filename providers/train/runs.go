@@ -444,13 +444,26 @@ func (r experimentRun) addLeases(ctx context.Context, out *providers.RunLedger) 
 	if !s.Ended.IsZero() {
 		end = s.Ended
 	}
-	byWorker := make(map[int]*providers.RunLeases)
-	errEnough := errors.New("enough updates")
+	var newest []spec.Event
 	want := run.EventFilter{Since: end.Add(-leaseTime), Usage: run.WithoutUsage}
 	err = r.trainingRun.Metrics(ctx, r.id, want, false, func(e spec.Event) error {
 		if len(e.Taken) == 0 {
 			return nil
 		}
+		if len(newest) == 2*leaseUpdates {
+			newest = append(newest[:0], newest[leaseUpdates:]...)
+		}
+		newest = append(newest, spec.Event{Step: e.Step, Taken: slices.Clone(e.Taken)})
+		return nil
+	})
+	countLeases(newest[max(0, len(newest)-leaseUpdates):], out)
+	return asNoRun(err)
+}
+
+// countLeases counts the leases of updates by worker.
+func countLeases(updates []spec.Event, out *providers.RunLedger) {
+	byWorker := make(map[int]*providers.RunLeases)
+	for _, e := range updates {
 		if out.Updates++; out.Updates == 1 {
 			out.First = e.Step
 		}
@@ -465,17 +478,9 @@ func (r experimentRun) addLeases(ctx context.Context, out *providers.RunLedger) 
 				w.Again++
 			}
 		}
-		if out.Updates == leaseUpdates {
-			return errEnough
-		}
-		return nil
-	})
+	}
 	for _, w := range byWorker {
 		out.Leases = append(out.Leases, *w)
 	}
 	slices.SortFunc(out.Leases, func(a, b providers.RunLeases) int { return a.Worker - b.Worker })
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return asNoRun(err)
 }

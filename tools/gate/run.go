@@ -129,6 +129,7 @@ func (r *runner) provide(s *suite) (env []string, reason string, err error) {
 		install := r.command(script[0], script[1:]...)
 		install.Env, install.Stderr = env, r.out
 		out, err := install.Output()
+		r.killLeft(install)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", n.script[0], err)
 		}
@@ -189,6 +190,7 @@ func (r *runner) runCommand(s *suite, env []string, res *result) {
 		}
 	}
 	err = cmd.Wait()
+	r.killLeft(cmd)
 	r.count(cmd)
 	res.outcome = passed
 	if err != nil {

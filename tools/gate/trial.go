@@ -93,6 +93,7 @@ func (r *runner) start(s *suite, env []string, pkg, program, pattern string, par
 		}
 	}
 	t.ok = cmd.Wait() == nil
+	r.killLeft(cmd)
 	r.count(cmd)
 	if !t.ok {
 		for _, name := range slices.Sorted(maps.Keys(texts)) { // of tests that did not end, and of the program itself

@@ -21,6 +21,9 @@ type fakeSource struct {
 	mayWrite bool
 	saved    map[string]string
 	problems []string
+
+	planned   int   // lines before the last one of a plan
+	unplanned error // of a plan
 }
 
 func (f *fakeSource) Runs(context.Context) ([]Entry, error) {
@@ -37,7 +40,7 @@ func (f *fakeSource) Runs(context.Context) ([]Entry, error) {
 
 func (f *fakeSource) Validate(context.Context, string) ([]string, error) { return f.problems, nil }
 func (f *fakeSource) Plan(_ context.Context, hcl string) (string, error) {
-	return "Plan: 1 to add of " + hcl + "\x1b[31m<script>", nil
+	return strings.Repeat("+ one line\n", f.planned) + "Plan: 1 to add of " + hcl + "\x1b[31m<script>", f.unplanned
 }
 func (f *fakeSource) MayWrite() bool { return f.mayWrite }
 

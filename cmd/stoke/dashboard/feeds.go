@@ -35,14 +35,17 @@ var (
 	ofCards = part{usage: true, recent: true}
 )
 
-// request returns the events of the part.
-func (p part) request() providers.RunMetrics {
+// request returns the events of the part. ended is the end of a run that has ended.
+func (p part) request(ended time.Time) providers.RunMetrics {
 	o := providers.RunMetrics{Usage: providers.WithoutUsage, Role: p.role, Brief: true}
 	if p.usage {
 		o.Usage = providers.OnlyUsage
 	}
 	if p.recent {
-		o.Since = time.Now().Add(-cardTime)
+		if ended.IsZero() {
+			ended = time.Now()
+		}
+		o.Since = ended.Add(-cardTime)
 	}
 	return o
 }
@@ -126,6 +129,7 @@ func (f *feeds) close() {
 type feed struct {
 	run    providers.Run
 	part   part
+	ended  time.Time // end of the run; zero where it was live at first
 	set    *series.Set
 	loaded chan struct{} // closed once the history was read
 
@@ -171,7 +175,7 @@ func (f *feeds) open(r row, p part) (*feed, func()) {
 		one = nil
 	}
 	if one == nil {
-		one = &feed{run: r.run, part: p, set: p.set(), loaded: make(chan struct{}), present: make(map[int]bool),
+		one = &feed{run: r.run, part: p, ended: r.status.Ended, set: p.set(), loaded: make(chan struct{}), present: make(map[int]bool),
 			subs: make(map[*subscriber]bool)}
 		f.all[key] = one
 		f.work.Add(1)
@@ -236,7 +240,7 @@ func (f *feeds) load(o *feed) {
 	case <-f.ctx.Done():
 		return
 	}
-	o.note(o.run.Metrics(f.ctx, o.part.request(), o.take))
+	o.note(o.run.Metrics(f.ctx, o.part.request(o.ended), o.take))
 }
 
 func (o *feed) note(err error) {
@@ -256,7 +260,7 @@ func (f *feeds) goOn(ctx context.Context, o *feed) {
 		return
 	}
 	for ctx.Err() == nil {
-		want := o.part.request()
+		want := o.part.request(o.ended)
 		o.mu.Lock()
 		want.Follow, want.After = true, o.number
 		o.mu.Unlock()

@@ -61,8 +61,10 @@ func (s *Server) showForm(w http.ResponseWriter, _ *http.Request) {
 	s.show(w, http.StatusOK, layout{Page: "new", Title: "New run", Body: d})
 }
 
-// longestForm bounds the body of a request.
-const longestForm = 64 << 10
+const (
+	longestForm = 64 << 10 // bytes of the body of a request
+	longestPlan = 1 << 20  // bytes of a plan that the page shows
+)
 
 // showDraft answers with the configuration of a form, checked, and saves it where the
 // person asks for that.
@@ -92,7 +94,10 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			d.Problems = append(d.Problems, cleanText(err.Error(), longestText, true))
 		}
-		d.Plan = cleanText(text, longestForm, true)
+		if n := len(text) - longestPlan; n > 0 { // the errors and the summary are at the end
+			text = "…" + text[n:]
+		}
+		d.Plan = cleanText(text, len(text), true)
 	}
 	if r.PostForm.Get("do") == "save" && len(d.Problems) == 0 {
 		if !d.MayWrite {

@@ -42,7 +42,7 @@ func (s *Server) sendLedger(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case errors.Is(err, providers.ErrNoLedger), errors.Is(err, providers.ErrNoRun):
-		sendJSON(w, ledgerView{Message: "The run has no ledger, or none that can be read now: a program counts its records itself."})
+		sendJSON(w, ledgerView{Message: "No ledger: stoke keeps none for a program, or the coordinator cannot be reached now."})
 		return
 	case err != nil:
 		sendJSON(w, ledgerView{Message: cleanText("The ledger cannot be read: "+err.Error(), longestText, false)})

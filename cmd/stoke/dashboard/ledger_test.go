@@ -41,7 +41,7 @@ func TestLedger(t *testing.T) {
 	if v := get(ended); v.Exact || !strings.Contains(v.Message, "151\u202f200") {
 		t.Errorf("a record is missing: %+v", v)
 	}
-	if v := get(f.runs[2]); v.Exact || !strings.Contains(v.Message, "no ledger") {
+	if v := get(f.runs[2]); v.Exact || !strings.Contains(v.Message, "No ledger") {
 		t.Errorf("without a ledger: %+v", v)
 	}
 	if page := s.get(of("/run", ended)); !strings.Contains(page, "live, ") || !strings.Contains(page, "worker.replicas, &lt;b&gt;") {

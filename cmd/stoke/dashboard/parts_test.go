@@ -1,7 +1,12 @@
 package dashboard
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"html"
+	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -80,5 +85,46 @@ func TestHistoriesAreBounded(t *testing.T) {
 	}
 	if few, many := points(4000), points(40_000); many > 2*few {
 		t.Errorf("%d points of 4,000 steps, %d of 40,000", few, many)
+	}
+}
+
+// The page of a draft has the end of a long plan, with its errors, and says that it failed.
+func TestFormShowsTheEndOfAPlan(t *testing.T) {
+	f := someRuns()
+	f.planned, f.unplanned = 200_000, errors.New("the plan failed")
+	s := open(t, f)
+	answer, err := s.client.PostForm(s.base+"/new", url.Values{"label": {"digits"}, "kind": {"model"}, "model": {"mlp"}, "do": {"plan"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	page := html.UnescapeString(string(body))
+	if err != nil || len(page) > 2*longestPlan || !strings.Contains(page, "Plan: 1 to add of resource") ||
+		!strings.Contains(page, "the plan failed") || strings.Contains(page, "Valid together") {
+		t.Errorf("%v: a long plan that failed has %d bytes: %.20000s", err, len(page), page)
+	}
+}
+
+// The cards of a run that has ended have the samples of its last minutes, however long
+// ago these were.
+func TestCardsOfAnEndedRun(t *testing.T) {
+	f := someRuns()
+	ended := f.runs[0]
+	day := 24 * time.Hour
+	ended.status.Started, ended.status.Ended = ended.status.Started.Add(-day), ended.status.Ended.Add(-day)
+	for i := range ended.events {
+		ended.events[i].Time = ended.events[i].Time.Add(-day)
+	}
+	s := open(t, f)
+	var charts map[string][]curve
+	if err := json.Unmarshal([]byte(s.get("/data/workers?run="+keyOf(ended.address))), &charts); err != nil {
+		t.Fatal(err)
+	}
+	if len(charts[keyOf(ended.address)]) == 0 {
+		t.Errorf("the charts are %v", charts)
+	}
+	if all := ended.asked; len(all) != 1 || !all[0].Since.Equal(ended.status.Ended.Add(-cardTime)) {
+		t.Errorf("cards read %+v of a run that ended at %v", all, ended.status.Ended)
 	}
 }

@@ -20,7 +20,8 @@ type Source interface {
 	// problems as lines for people.
 	Validate(ctx context.Context, hcl string) ([]string, error)
 	// Plan returns the text of the plan of the folder with the configuration as one more
-	// file. It changes nothing.
+	// file. It changes nothing. Where the plan fails, err says so, and the text ends
+	// with the plan's errors.
 	Plan(ctx context.Context, hcl string) (text string, err error)
 	// Save writes the configuration to a new file of the folder and returns the
 	// file's path. Where the dashboard may not write, MayWrite is false.

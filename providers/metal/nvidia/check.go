@@ -37,7 +37,6 @@ func Check(want Spec, have State, managed bool) []Problem {
 		return c.found
 	}
 	c.gpus()
-	c.found = append(c.found, UnfitGPUs(c.have)...)
 	c.system()
 	c.rivals()
 	c.changes = !have.ready(want)

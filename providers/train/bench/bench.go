@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/certificate"
 	"github.com/stokehq/stoke/runtime/code"
@@ -38,7 +39,8 @@ const (
 const removeTime = 2 * time.Minute
 
 // Measure starts a run of so many workers, passes on its results, and removes the run,
-// also where ctx has ended. trainer is the path of stoke-trainer where the workers run.
+// also where ctx has ended; a *providers.RunLeftError says that this failed. trainer is
+// the path of stoke-trainer where the workers run.
 func Measure(ctx context.Context, l launch.Launcher, trainer string, workers int, each func(Result) error) (err error) {
 	s, c, err := prepare(ctx, trainer, workers)
 	if err != nil {
@@ -49,7 +51,7 @@ func Measure(ctx context.Context, l launch.Launcher, trainer string, workers int
 	if id != "" {
 		defer func() {
 			if removing := remove(ctx, l, id); removing != nil {
-				err = errors.Join(err, fmt.Errorf("the run %s could not be removed from %s: %w", id, l.Location(id).Place, removing))
+				err = errors.Join(err, &providers.RunLeftError{Run: id, Place: l.Location(id).Place, Err: removing})
 			}
 		}()
 	}
@@ -131,8 +133,5 @@ func follow(ctx context.Context, l launch.Launcher, id string, each func(Result)
 func remove(ctx context.Context, l launch.Launcher, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
-	if err := l.Stop(ctx, id, 0); err != nil {
-		return err
-	}
-	return l.Remove(ctx, id)
+	return errors.Join(l.Stop(ctx, id, 0), l.Remove(ctx, id))
 }

@@ -65,7 +65,7 @@ func checkWithin(ctx context.Context, limit time.Duration, path string, e gpu.Ex
 	if path == "" {
 		return Report{}, fmt.Errorf("%s is neither next to this program nor in $PATH: %w", Name, fs.ErrNotExist)
 	}
-	args := []string{"check", "--json", "--measure=false", "--count", strconv.Itoa(e.Count)}
+	args := []string{"check", "--json", "--count", strconv.Itoa(e.Count)}
 	if e.Driver != "" {
 		args = append(args, "--driver", e.Driver)
 	}

@@ -194,7 +194,7 @@ func TestCheck(t *testing.T) {
 	if _, err := Check(t.Context(), path, gpu.Expectation{Count: 3, Driver: "580", Idle: true, GPUs: []string{"1", "GPU-x"}}); err != nil {
 		t.Error(err)
 	}
-	if args, _ := os.ReadFile(path + ".args"); string(args) != "check --json --measure=false --count 3 --driver 580 --idle --gpus 1,GPU-x\n" {
+	if args, _ := os.ReadFile(path + ".args"); string(args) != "check --json --count 3 --driver 580 --idle --gpus 1,GPU-x\n" {
 		t.Errorf("%s", args)
 	}
 }
