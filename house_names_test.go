@@ -46,8 +46,7 @@ func wordSet(words string) map[string]bool {
 }
 
 var nameFence = fence{list: "names.txt", fault: "times",
-	rule: "Functions, methods and types whose name says nothing, each after its folder; tests and test doubles are not counted. " +
-		"These packages were being rebuilt when all others were renamed: rename them with the next change.",
+	rule: "Functions, methods and types whose name says nothing, each after its folder; tests and test doubles are not counted.",
 	fix: "name a function by a verb and its noun (readState, needsReplacement), a type by a noun (Deferral), " +
 		"each with the field's term: see \"Words\" in CONTRIBUTING.md",
 	group: path.Base}

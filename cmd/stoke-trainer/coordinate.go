@@ -171,7 +171,7 @@ func (r *role) checkpointsAt() string {
 // reportHopeless reports an error that starting again cannot mend.
 func (r *role) reportHopeless(ctx context.Context, err error) error {
 	if r.supervised {
-		if tellErr := coordinator.Hopeless(r.control, r.folder, err); tellErr != nil {
+		if tellErr := coordinator.ReportHopeless(r.control, r.folder, err); tellErr != nil {
 			r.log.Error("cannot reach the supervisor", "error", tellErr)
 		}
 	} else {

@@ -332,26 +332,26 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	}
 	switch {
 	case launch.Idle(s.Phase) && !(remains{s}).resumable():
-		diags.AddError("The run cannot continue", fmt.Sprintf("%s Its checkpoints were lost after the plan was made. Run stoke plan: it shows whether the run resumes or starts again.", sentence(cmp.Or(s.Broken, s.Message))))
+		diags.AddError("The run cannot continue", fmt.Sprintf("%s Its checkpoints were lost after the plan was made. Run stoke plan: it shows whether the run resumes or starts again.", sentence(cmp.Or(s.CannotContinue, s.Message))))
 		return diags
 	case launch.Idle(s.Phase):
 		return append(diags, r.resume(ctx, run, d, s)...)
 	case s.Phase.Final():
 		return diags // it ended since the plan
-	case s.Renew != "" && renew:
+	case s.RestartReason != "" && renew:
 		return append(diags, r.interrupt(ctx, run, d)...)
 	}
 	before, wrong := prior.draft()
 	diags.Append(wrong...)
 	changes := append(d.compare(before.spec), moves(plan, prior)...)
 	changes = append(changes, d.partly...)
-	if s.Renew != "" {
-		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s. The plan did not know of it; plan again to have the run stopped at a checkpoint and go on.", run.id, printable(s.Renew)))
+	if s.RestartReason != "" {
+		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s. The plan did not know of it; plan again to have the run stopped at a checkpoint and go on.", run.id, printable(s.RestartReason)))
 	}
 	switch {
 	case len(changes) == 0:
 		return diags
-	case spec.Costliest(changes) == spec.Resume && s.Fleeting:
+	case spec.Costliest(changes) == spec.Resume && s.DiesWithCoordinator:
 		diags.AddError("Stopping the run would lose its checkpoints", fmt.Sprintf("%s It continues unchanged. Run stoke plan: it shows whether the run resumes or starts again.", sentence(strings.Join(s.Warnings, ". "))))
 		return diags
 	case spec.Costliest(changes) == spec.Resume:

@@ -282,10 +282,10 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	case unfinished && p.strays(prior):
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: what the old one has saved stays where it is, and a run would not find it in another place")
-	case idle && !left.resumable() && left.Perished && left.Broken != "":
+	case idle && !left.resumable() && left.CheckpointsLost && left.CannotContinue != "":
 		replace = append(replace, path.Root("status"))
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for "+printable(left.Broken)+"; checkpoint.place would have kept what it had saved")
-	case idle && !left.resumable() && left.Perished:
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for "+printable(left.CannotContinue)+"; checkpoint.place would have kept what it had saved")
+	case idle && !left.resumable() && left.CheckpointsLost:
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for what the old one had saved went with its coordinator's pod; coordinator.storage or checkpoint.place would have kept it")
 	case idle && !left.resumable():
@@ -341,7 +341,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	if idle || len(changes) > 0 {
 		p.room()
 	}
-	resumes := idle || left.Renew != ""
+	resumes := idle || left.RestartReason != ""
 	for _, c := range changes {
 		switch {
 		case idle:
@@ -365,12 +365,12 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise it to continue", durationText(left.Ran)))
 	case idle:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.resumePoint())
-	case left.Renew != "":
+	case left.RestartReason != "":
 		p.renews = true
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange,
-			"resume: "+printable(left.Renew)+"; stops at a checkpoint and continues")
-	case len(left.Held) > 0:
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
+			"resume: "+printable(left.RestartReason)+"; stops at a checkpoint and continues")
+	case len(left.HeldRoles) > 0:
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.HeldRoles, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "live: attaches to the run and waits for its end")
 	case resumes, p.partial:
@@ -384,8 +384,8 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 
 // idleness says why a run does not go on by itself.
 func idleness(left remains) string {
-	if left.Broken != "" {
-		return printable(left.Broken)
+	if left.CannotContinue != "" {
+		return printable(left.CannotContinue)
 	}
 	return "no process runs it"
 }

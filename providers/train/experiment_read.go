@@ -77,8 +77,8 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 // troubles returns warnings for an unfinished run that cannot continue, or
 // continues with fewer roles than planned.
 func troubles(id string, s launch.State) (diags diag.Diagnostics) {
-	if s.Broken != "" {
-		diags.AddWarning("The experiment does not go on", fmt.Sprintf("%s: %s", id, sentence(s.Broken)))
+	if s.CannotContinue != "" {
+		diags.AddWarning("The experiment does not go on", fmt.Sprintf("%s: %s", id, sentence(s.CannotContinue)))
 	}
 	if len(s.Warnings) > 0 {
 		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s", id, sentence(strings.Join(s.Warnings, ". "))))

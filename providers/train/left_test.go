@@ -77,7 +77,7 @@ func TestStartsOver(t *testing.T) {
 		resumable bool
 		from      string
 	}{
-		{"perished", launch.State{Status: lost, Saved: -1, Perished: true}, false, "it starts over, for it has saved nothing"},
+		{"perished", launch.State{Status: lost, Saved: -1, CheckpointsLost: true}, false, "it starts over, for it has saved nothing"},
 		{"durable", launch.State{Status: lost}, true, "it continues from its newest checkpoint"},
 		{"not begun", launch.State{Status: lost, Saved: -1}, true, "it starts over, for it has saved nothing"},
 		{"saved", launch.State{Status: spec.Status{Phase: spec.Lost, Step: 9}, Saved: 5}, true, "it continues from its newest checkpoint"},

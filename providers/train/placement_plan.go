@@ -193,7 +193,7 @@ func (p *planning) perishes(prior *experimentModel, changes []spec.Change, left 
 		return false
 	}
 	was, _, _ := prior.placement(p.settings.image)
-	return !was.Durable() || left.Fleeting
+	return !was.Durable() || left.DiesWithCoordinator
 }
 
 // strays reports whether a change would point the run at a place without its

@@ -67,7 +67,7 @@ type remains struct{ launch.State }
 
 // resumable reports whether the run can go on: it has a checkpoint, or nothing
 // that could be lost.
-func (r remains) resumable() bool { return r.Saved >= 0 || r.Step == 0 && !r.Perished }
+func (r remains) resumable() bool { return r.Saved >= 0 || r.Step == 0 && !r.CheckpointsLost }
 
 // resumePoint words where a resumed run goes on.
 func (r remains) resumePoint() string {

@@ -52,7 +52,7 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	}
 	// If the run cannot be reached, its status has the reason.
 	if at, ok := l.(launch.Reachable); ok {
-		if inside, err := at.Inside(ctx, r.id); err == nil {
+		if inside, err := at.OpenAccess(ctx, r.id); err == nil {
 			return reachableRun{r, inside}, nil
 		}
 	}
@@ -83,7 +83,7 @@ func placeOf(v cty.Value) string {
 // reachableRun is one beside whose processes commands run.
 type reachableRun struct {
 	experimentRun
-	launch.Inside
+	launch.RunAccess
 }
 
 // settingsFor gives what is needed to find a run: the state says it all, but how
@@ -220,7 +220,7 @@ func addGPUs(values map[string]float64, role string, s gpu.Snapshot) {
 
 // messageOf is what a run says of itself, and what is wrong with it.
 func messageOf(s launch.State) string {
-	all := slices.DeleteFunc(append([]string{s.Message, s.Renew}, s.Warnings...), func(text string) bool { return text == "" })
+	all := slices.DeleteFunc(append([]string{s.Message, s.RestartReason}, s.Warnings...), func(text string) bool { return text == "" })
 	return strings.Join(all, "; ")
 }
 

@@ -38,8 +38,8 @@ func TestTroubles(t *testing.T) {
 		{"no image", launch.State{Status: running, Roles: waiting(2, "ImagePullBackOff: no such image")}, []string{"worker-0: ImagePullBackOff: no such image\nworker-1: ImagePullBackOff"}},
 		{"no room for many", launch.State{Status: running, Roles: waiting(50, "exceeded quota")}, []string{"worker-7: exceeded quota\nand 42 more"}},
 		{"over", launch.State{Status: over, Roles: waiting(2, "no room")}, nil},
-		{"broken", launch.State{Status: spec.Status{Phase: spec.Lost}, Broken: "the Job x failed"}, []string{"run-1: the Job x failed."}},
-		{"broken and waiting", launch.State{Status: spec.Status{Phase: spec.Lost}, Broken: "the Job x failed", Roles: waiting(1, "no room")}, []string{"the Job x failed.", "worker-0: no room"}},
+		{"broken", launch.State{Status: spec.Status{Phase: spec.Lost}, CannotContinue: "the Job x failed"}, []string{"run-1: the Job x failed."}},
+		{"broken and waiting", launch.State{Status: spec.Status{Phase: spec.Lost}, CannotContinue: "the Job x failed", Roles: waiting(1, "no room")}, []string{"the Job x failed.", "worker-0: no room"}},
 		{"at risk", launch.State{Status: running, Warnings: []string{"the claim x is gone"}}, []string{"run-1: the claim x is gone."}},
 		{"unprintable", launch.State{Status: running, Roles: waiting(1, "no\x1b[31m room")}, []string{"no[31m room"}},
 	} {
@@ -59,7 +59,7 @@ func TestTroubles(t *testing.T) {
 
 // TestIdleness says why a run is resumed, and verdict what is done about it.
 func TestIdleness(t *testing.T) {
-	if why := idleness(remains{launch.State{Broken: "the Job x failed"}}); why != "the Job x failed" {
+	if why := idleness(remains{launch.State{CannotContinue: "the Job x failed"}}); why != "the Job x failed" {
 		t.Error(why)
 	}
 	if why := idleness(remains{}); why != "no process runs it" {
@@ -98,13 +98,13 @@ func (h *held) Release(context.Context, string) error {
 // TestHeldPlaceIsLetGo: a run that nobody waits for has nothing to plan, unless a
 // lost node holds a place of it; an apply lets go of that, or says who can.
 func TestHeldPlaceIsLetGo(t *testing.T) {
-	for _, state := range []launch.State{{}, {Held: []string{"worker-1"}}} {
+	for _, state := range []launch.State{{}, {HeldRoles: []string{"worker-1"}}} {
 		plan := &experimentModel{Status: types.StringValue("running")}
 		plan.Wait = types.BoolValue(false)
 		p := &planning{settings: new(settings), plan: plan, draft: &draft{spec: spec.Default()}, resp: new(resource.ModifyPlanResponse)}
 		p.unfinished(t.Context(), nil, false, remains{state})
-		if plan.Status.IsUnknown() != (len(state.Held) > 0) {
-			t.Errorf("held: %q, planned: %v", state.Held, plan.Status)
+		if plan.Status.IsUnknown() != (len(state.HeldRoles) > 0) {
+			t.Errorf("held: %q, planned: %v", state.HeldRoles, plan.Status)
 		}
 	}
 	for _, err := range []error{nil, errors.New("pod x of the node y: forbidden")} {
@@ -123,9 +123,9 @@ type renewed struct {
 }
 
 func (r *renewed) Status(context.Context, string) (launch.State, error) {
-	s := launch.State{Status: spec.Status{Phase: spec.Running, Step: 5, Message: "training"}, Saved: 5, Renew: "the claim x is gone"}
+	s := launch.State{Status: spec.Status{Phase: spec.Running, Step: 5, Message: "training"}, Saved: 5, RestartReason: "the claim x is gone"}
 	if len(r.done) > 0 {
-		s.Phase, s.Renew = spec.Stopped, ""
+		s.Phase, s.RestartReason = spec.Stopped, ""
 	}
 	return s, nil
 }
@@ -189,7 +189,7 @@ func TestRunAtRiskIsRenewed(t *testing.T) {
 type spent struct{ launch.Launcher }
 
 func (spent) Status(context.Context, string) (launch.State, error) {
-	return launch.State{Status: spec.Status{Phase: spec.Lost, Step: 5}, Saved: -1, Perished: true, Broken: "the claim x is gone"}, nil
+	return launch.State{Status: spec.Status{Phase: spec.Lost, Step: 5}, Saved: -1, CheckpointsLost: true, CannotContinue: "the claim x is gone"}, nil
 }
 
 // TestSpentRunIsNotResumed: an apply whose plan has a run go on does not start it
@@ -205,7 +205,7 @@ func TestSpentRunIsNotResumed(t *testing.T) {
 type fleeting struct{ launch.Launcher }
 
 func (fleeting) Status(context.Context, string) (launch.State, error) {
-	return launch.State{Status: spec.Status{Phase: spec.Running, Step: 5}, Saved: 5, Fleeting: true, Warnings: []string{"the claim x is being deleted"}}, nil
+	return launch.State{Status: spec.Status{Phase: spec.Running, Step: 5}, Saved: 5, DiesWithCoordinator: true, Warnings: []string{"the claim x is being deleted"}}, nil
 }
 
 // TestFleetingRunIsNotStopped: a change that stops a run is a new run where what
@@ -221,7 +221,7 @@ func TestFleetingRunIsNotStopped(t *testing.T) {
 	prior.Coordinator = types.ObjectValueMust(map[string]attr.Type{"storage": types.StringType}, map[string]attr.Value{"storage": types.StringValue("1Gi")})
 	changes := []spec.Change{{Field: "parameter_server.replicas", Cost: spec.Resume}}
 	for _, lost := range []bool{false, true} {
-		is.Fleeting = lost
+		is.DiesWithCoordinator = lost
 		if got := (&planning{settings: new(settings)}).perishes(prior, changes, remains{is}); got != lost {
 			t.Errorf("claim lost: %t, planned as a new run: %t", lost, got)
 		}

@@ -158,7 +158,7 @@ func (a *allReduce) connect(ctx context.Context) error {
 			timer.Stop()
 			continue
 		}
-		if len(a.links) > 0 && a.parameterServers.lost() == "" && slices.Equal(present, a.group()) {
+		if len(a.links) > 0 && a.parameterServers.lossReason() == "" && slices.Equal(present, a.group()) {
 			return nil
 		}
 		err := a.form(ctx, present, changed)
@@ -239,7 +239,7 @@ func newer(h, than *wire.Holding) bool {
 
 // attach begins a term with the parameters that a member holds. Members that hold
 // others fetch them.
-func (a *allReduce) attach(ctx context.Context, at point, from attachment, c cut) error {
+func (a *allReduce) attach(ctx context.Context, at point, from attachment, c restoreSource) error {
 	a.term, a.lacks = at.term, time.Time{}
 	c.point = at
 	return a.begin(ctx, from.source, c, func(i int) (wire.Type, any) {
@@ -280,7 +280,7 @@ func (a *allReduce) awaitMore(ctx context.Context, workers int) bool {
 func (a *allReduce) groupFor(i int) *wire.Group { return &wire.Group{Members: a.addresses, Mine: i} }
 
 // restore gives one member the parameters of the cut. The others fetch them there.
-func (a *allReduce) restore(ctx context.Context, c cut) error {
+func (a *allReduce) restore(ctx context.Context, c restoreSource) error {
 	a.term = c.term
 	if err := c.begin(); err != nil {
 		return err
@@ -296,7 +296,7 @@ func (a *allReduce) restore(ctx context.Context, c cut) error {
 	})
 }
 
-func (a *allReduce) restoreOf(i int, c cut) wire.Restore {
+func (a *allReduce) restoreOf(i int, c restoreSource) wire.Restore {
 	vars := a.workload.Vars
 	return wire.Restore{
 		Term: c.term, Version: c.version, From: 0, To: model.Length(vars), Vars: vars, Recipe: c.recipe,
@@ -306,7 +306,7 @@ func (a *allReduce) restoreOf(i int, c cut) wire.Restore {
 
 // begin sends every member its request, and waits for all answers. A restore
 // without a head fetches the parameters from the source.
-func (a *allReduce) begin(ctx context.Context, source int, c cut, request func(i int) (wire.Type, any)) (err error) {
+func (a *allReduce) begin(ctx context.Context, source int, c restoreSource, request func(i int) (wire.Type, any)) (err error) {
 	defer func() {
 		if err != nil {
 			a.drop(err)
@@ -368,7 +368,7 @@ func (a *allReduce) hold(ctx context.Context, at point) error {
 	a.formMu.Lock()
 	a.keeper = a.addresses[0]
 	a.formMu.Unlock()
-	if err := a.links[0].conn.Send(wire.TypeCut, wire.Cut{Term: at.term, Version: at.version}, nil); err != nil {
+	if err := a.links[0].conn.Send(wire.TypeCut, wire.CutRequest{Term: at.term, Version: at.version}, nil); err != nil {
 		return fmt.Errorf("%w: member 0: %w", errLost, err)
 	}
 	_, err := a.await(ctx, 0, wire.TypeCut, answerTime)

@@ -265,8 +265,8 @@ func (d *dispatch) applied(m *member) {
 	m.Send(wire.TypeApplied, wire.Applied{Term: d.session.Term(), Version: d.version})
 }
 
-// at returns the point where the parameters are.
-func (d *dispatch) at() point { return point{d.session.Term(), d.version} }
+// currentPoint returns the point where the parameters are.
+func (d *dispatch) currentPoint() point { return point{d.session.Term(), d.version} }
 
 // Step returns how many updates were committed.
 func (d *dispatch) Step() int64 { return d.version }

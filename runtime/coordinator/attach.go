@@ -103,7 +103,7 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var c cut
+	var c restoreSource
 	if err = r.onLoop(ctx, func() error { c.recipe = recipeOf(&r.Spec, r.Spec.Worker.Replicas); return nil }); err != nil {
 		return false, err
 	}

@@ -22,8 +22,8 @@ const (
 	tidyTime    = 30 * time.Second
 )
 
-// written is the event of a checkpoint's end.
-type written struct {
+// checkpointWritten is the event of a checkpoint's end.
+type checkpointWritten struct {
 	manifest checkpoint.Manifest
 	final    bool
 	err      error
@@ -56,9 +56,9 @@ type saver struct {
 	tidying    sync.Mutex
 }
 
-// due reports whether a version needs a checkpoint because of the time since the
+// isDue reports whether a version needs a checkpoint because of the time since the
 // last one.
-func (s *saving) due(seconds int, version int64) bool {
+func (s *saving) isDue(seconds int, version int64) bool {
 	every := time.Duration(seconds) * time.Second
 	return every > 0 && !s.writing && version > max(s.cut, 0) && time.Since(s.cutAt) >= every
 }
@@ -66,7 +66,7 @@ func (s *saving) due(seconds int, version int64) bool {
 // checkpoint lets the holders of the parameters keep the present version, to be
 // written while training goes on.
 func (c *coordinator) checkpoint(ctx context.Context, final bool) {
-	at := c.at()
+	at := c.currentPoint()
 	c.begin(ctx, func(ctx context.Context) error { return c.parameters.hold(ctx, at) }, func(err error) error {
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (s *saver) save(ctx context.Context, name string, m *checkpoint.Manifest, f
 				}
 			}
 		}
-		s.session.Post(ctx, written{*m, final, err})
+		s.session.Post(ctx, checkpointWritten{*m, final, err})
 	})
 }
 
@@ -144,7 +144,7 @@ func (c *coordinator) manifest() checkpoint.Manifest {
 }
 
 // checkpointed notes that a checkpoint is on disk and lets old ones go.
-func (c *coordinator) checkpointed(w written) error {
+func (c *coordinator) checkpointed(w checkpointWritten) error {
 	c.save.writing = false
 	if errors.Is(w.err, session.ErrSuperseded) {
 		if err := c.session.CheckTerm(c.session.Term()); err != nil { // else by a term of its own
@@ -172,10 +172,10 @@ func (c *coordinator) checkpointed(w written) error {
 		// Whatever has become of the servers meanwhile: the run is done.
 		c.Log.Info("final model saved", "step", w.manifest.Step)
 		j, name := judgeOf(c), spec.FinalName(w.manifest.Term)
-		c.saver.beside("remove earlier finished models", func(ctx context.Context) error { return j.removeFinals(ctx, name) })
+		c.saver.runBeside("remove earlier finished models", func(ctx context.Context) error { return j.removeFinals(ctx, name) })
 		return c.conclude(w.manifest)
 	case judgeOf(c).void(w.manifest):
-		c.saver.beside("remove a void checkpoint", func(ctx context.Context) error {
+		c.saver.runBeside("remove a void checkpoint", func(ctx context.Context) error {
 			return c.Checkpoints.Remove(ctx, spec.StepName(w.manifest.Step, w.manifest.Term))
 		})
 		return nil
@@ -184,13 +184,13 @@ func (c *coordinator) checkpointed(w written) error {
 	c.session.Note(spec.Event{Type: spec.EventCheckpoint, Epoch: c.epoch(), Message: fmt.Sprintf(savedMessage, w.manifest.Step)})
 	c.Log.Info("checkpoint saved", "step", w.manifest.Step)
 	j, keep := judgeOf(c), c.Spec.Checkpoint.Keep
-	c.saver.beside("remove old checkpoints", func(ctx context.Context) error { return j.prune(ctx, keep) })
+	c.saver.runBeside("remove old checkpoints", func(ctx context.Context) error { return j.prune(ctx, keep) })
 	return nil
 }
 
-// beside tidies up where checkpoints lie, one thing at a time and beside loop:
+// runBeside tidies up where checkpoints lie, one thing at a time and beside loop:
 // the place may be slow. It may also fail: the run goes on.
-func (s *saver) beside(what string, do func(ctx context.Context) error) {
+func (s *saver) runBeside(what string, do func(ctx context.Context) error) {
 	s.saves.Go(func() {
 		s.tidying.Lock()
 		defer s.tidying.Unlock()

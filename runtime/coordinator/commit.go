@@ -14,7 +14,7 @@ import (
 
 // commit proposes the update to the holders of the parameters.
 func (c *coordinator) commit(ctx context.Context, u *update) {
-	p := propose(u, c.at(), recipeOfNext(c, u))
+	p := propose(u, c.currentPoint(), recipeOfNext(c, u))
 	u.named = p.named
 	if p.finite {
 		p.void = c.takeVoid()
@@ -29,7 +29,7 @@ func (c *coordinator) commit(ctx context.Context, u *update) {
 	}, func(err error) error {
 		if n := (notCome{}); errors.As(err, &n) {
 			c.Log.Warn("a contribution is computed again", "error", err)
-			return u.again(n.lease)
+			return u.reopenUnit(n.lease)
 		}
 		if err != nil {
 			return err
@@ -86,8 +86,8 @@ func (c *coordinator) record(r ledger.Record) {
 	}
 }
 
-// again counts a unit as missing, after its contribution did not arrive.
-func (u *update) again(lease int64) error {
+// reopenUnit counts a unit as missing, after its contribution did not arrive.
+func (u *update) reopenUnit(lease int64) error {
 	for _, t := range u.units {
 		if t.report != nil && t.id == lease {
 			t.report = nil

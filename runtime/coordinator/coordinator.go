@@ -74,8 +74,8 @@ type call struct {
 // restores reports whether a restore is under way.
 func (c *call) restores() bool { return c != nil && c.restoring }
 
-// ended is the event of a call's end.
-type ended struct {
+// callEnded is the event of a call's end.
+type callEnded struct {
 	err  error
 	then func(err error) error
 }
@@ -173,14 +173,14 @@ func (c *coordinator) begin(ctx context.Context, function func(ctx context.Conte
 	c.calls.Go(func() {
 		err := function(calling)
 		cancel(nil)
-		c.session.Post(ctx, ended{err, then})
+		c.session.Post(ctx, callEnded{err, then})
 	})
 }
 
 // Handle takes the end of a call, or of a save.
 func (c *coordinator) Handle(event any) error {
 	switch e := event.(type) {
-	case ended:
+	case callEnded:
 		c.call = nil
 		err := e.then(e.err)
 		if errors.Is(err, errLost) { // the run restores a state
@@ -189,7 +189,7 @@ func (c *coordinator) Handle(event any) error {
 			return nil
 		}
 		return err
-	case written:
+	case checkpointWritten:
 		return c.checkpointed(e)
 	}
 	panic(fmt.Sprintf("coordinator: unknown event %T", event))
@@ -325,7 +325,7 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 		if c.call != nil {
 			break
 		}
-		if why := c.parameters.lost(); why != "" || c.book == nil {
+		if why := c.parameters.lossReason(); why != "" || c.book == nil {
 			if why != "" && c.Spec.Strategy != spec.StrategyAllReduce { // else the history has the worker's end
 				c.session.Note(spec.Event{Type: spec.EventServer, Message: why})
 			}
@@ -371,7 +371,7 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 		flushVoid(ctx, c)
 		return true, false, nil
 	case c.evaluation != nil:
-		if !c.evaluation.whole() {
+		if !c.evaluation.isComplete() {
 			return false, false, nil
 		}
 		c.evaluated = c.version
@@ -393,7 +393,7 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 // flushVoid lets the holders forget void contributions, if there are any.
 func flushVoid(ctx context.Context, c *coordinator) {
 	c.flushes = false
-	if void, at := c.takeVoid(), c.at(); len(void) > 0 {
+	if void, at := c.takeVoid(), c.currentPoint(); len(void) > 0 {
 		c.begin(ctx, func(ctx context.Context) error { return c.parameters.flush(ctx, at, void) }, func(err error) error { return err })
 	}
 }
@@ -413,7 +413,7 @@ func (c *coordinator) boundary(ctx context.Context) (moved, over bool, err error
 	case whole && !c.final.saving && time.Now().Before(c.final.retryAt):
 		return false, false, nil
 	case whole && !c.final.saving,
-		c.save.cut != c.version && (ends || due(c.Spec.Checkpoint.EverySteps) || c.save.due(c.Spec.Checkpoint.EverySeconds, c.version)):
+		c.save.cut != c.version && (ends || due(c.Spec.Checkpoint.EverySteps) || c.save.isDue(c.Spec.Checkpoint.EverySeconds, c.version)):
 		if c.save.writing {
 			return false, false, nil // one at a time
 		}
@@ -436,7 +436,7 @@ func (c *coordinator) ends() bool {
 // horizon is the last version that updates may be opened for: the next boundary
 // with an action.
 func (c *coordinator) horizon() int64 {
-	if c.session.Reason() != nil || c.save.due(c.Spec.Checkpoint.EverySeconds, c.version) {
+	if c.session.Reason() != nil || c.save.isDue(c.Spec.Checkpoint.EverySeconds, c.version) {
 		return c.version
 	}
 	next := int64(1) << 62

@@ -11,9 +11,9 @@ import (
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
-// Hopeless tells the supervisor that the run cannot begin, for a reason that
+// ReportHopeless tells the supervisor that the run cannot begin, for a reason that
 // starting again does not mend.
-func Hopeless(control io.Writer, f run.Folder, why error) error {
+func ReportHopeless(control io.Writer, f run.Folder, why error) error {
 	var s spec.Status
 	if err := run.ReadJSON(f.StatusFile(), &s); err != nil {
 		return err

@@ -319,7 +319,7 @@ func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 		if err := c.Checkpoints.Finish(t.Context(), name, &m); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkpointed(written{manifest: m}); err != nil {
+		if err := c.checkpointed(checkpointWritten{manifest: m}); err != nil {
 			t.Fatal(err)
 		}
 		c.saver.saves.Wait()

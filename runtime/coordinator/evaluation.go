@@ -22,7 +22,7 @@ type evaluation struct {
 	began time.Time
 }
 
-func (e *evaluation) whole() bool { return e.open == 0 }
+func (e *evaluation) isComplete() bool { return e.open == 0 }
 
 func (c *coordinator) beginEvaluation() {
 	c.clock.Pause()

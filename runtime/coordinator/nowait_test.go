@@ -49,7 +49,7 @@ func TestLostMemberNeedsNoTimer(t *testing.T) {
 				ends[1]()
 				<-a.watch()
 			}
-			if a.lost() == "" {
+			if a.lossReason() == "" {
 				t.Error("the loss is not known")
 			}
 			formed := make(chan error, 1)

@@ -32,10 +32,10 @@ type parameters interface {
 	attachable(held []wire.Holding, terms []int64, end int64) (attachment, bool)
 	// attach begins a term with the parameters of an attachment. The cut has no
 	// parts: holders that lack parameters are laid out by it.
-	attach(ctx context.Context, at point, from attachment, c cut) error
+	attach(ctx context.Context, at point, from attachment, c restoreSource) error
 	// restore begins a term with the parameters of the cut. An
 	// error about files that cannot be used is of type damaged.
-	restore(ctx context.Context, c cut) error
+	restore(ctx context.Context, c restoreSource) error
 	// flush makes the contributions of leases void at once.
 	flush(ctx context.Context, at point, void []int64) error
 	// commit makes the update part of the parameters, on all holders or on none;
@@ -69,9 +69,9 @@ type parameters interface {
 	newcomers() []string
 	// names returns the holders for people.
 	names() string
-	// lost returns why the parameters are no longer usable, or "". watch signals
+	// lossReason returns why the parameters are no longer usable, or "". watch signals
 	// that lost may have changed. drop declares them unusable until connect.
-	lost() string
+	lossReason() string
 	watch() <-chan struct{}
 	drop(why error)
 	close()
@@ -80,9 +80,9 @@ type parameters interface {
 // point is a state of the parameters: every term has its own history.
 type point struct{ term, version int64 }
 
-// cut is the source of the parameters for a restore: a checkpoint's parts, or
+// restoreSource is the source of the parameters for a restore: a checkpoint's parts, or
 // the initial values if there are none.
-type cut struct {
+type restoreSource struct {
 	point
 	checkpoint string
 	parts      []checkpoint.Part
@@ -135,5 +135,5 @@ func (n notCome) Error() string {
 	return fmt.Sprintf("the contribution of lease %d did not come", n.lease)
 }
 
-// damaged is an error about a checkpoint's parts.
-type damaged struct{ error }
+// damagedError is an error about a checkpoint's parts.
+type damagedError struct{ error }

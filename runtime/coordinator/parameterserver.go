@@ -68,7 +68,7 @@ func (p *parameterServers) attachable(held []wire.Holding, terms []int64, end in
 }
 
 // attach begins a term with the parameters that the servers hold.
-func (p *parameterServers) attach(ctx context.Context, at point, from attachment, _ cut) error {
+func (p *parameterServers) attach(ctx context.Context, at point, from attachment, _ restoreSource) error {
 	p.term = at.term
 	_, err := p.askEach(ctx, wire.TypeAttach, func(i int) any {
 		return wire.Attach{Term: at.term, Held: from.terms[i], Version: at.version, Redo: from.redo}
@@ -85,7 +85,7 @@ func (p *parameterServers) newcomers() []string                 { return nil }
 func (p *parameterServers) names() string                       { return "the parameter servers" }
 
 // restore sends every server its span.
-func (p *parameterServers) restore(ctx context.Context, c cut) error {
+func (p *parameterServers) restore(ctx context.Context, c restoreSource) error {
 	p.term = c.term
 	vars := p.workload.Vars
 	n := model.Length(vars)
@@ -107,7 +107,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 }
 
 // begin computes the initial values of a cut without parts.
-func (c *cut) begin() (err error) {
+func (c *restoreSource) begin() (err error) {
 	if c.parts == nil {
 		c.values, err = c.initial()
 	}
@@ -115,7 +115,7 @@ func (c *cut) begin() (err error) {
 }
 
 // restoreOne restores one server.
-func (p *parameterServers) restoreOne(ctx context.Context, i int, r wire.Restore, c cut) error {
+func (p *parameterServers) restoreOne(ctx context.Context, i int, r wire.Restore, c restoreSource) error {
 	var values []float32
 	if c.values != nil {
 		values = c.values[r.From:r.To]
@@ -126,7 +126,7 @@ func (p *parameterServers) restoreOne(ctx context.Context, i int, r wire.Restore
 	}
 	switch {
 	case err != nil && a.Damaged:
-		return damaged{err}
+		return damagedError{err}
 	case err != nil && c.parts != nil && a.Error != "":
 		return session.PlaceFailed(err)
 	}
@@ -174,7 +174,7 @@ func (p *parameterServers) commit(ctx context.Context, c proposal) (norm float64
 }
 
 func (p *parameterServers) hold(ctx context.Context, at point) error {
-	_, err := p.ask(ctx, wire.TypeCut, wire.Cut{Term: at.term, Version: at.version})
+	_, err := p.ask(ctx, wire.TypeCut, wire.CutRequest{Term: at.term, Version: at.version})
 	return err
 }
 

@@ -71,7 +71,7 @@ func TestCheckpointIsFencedWithoutTheFolder(t *testing.T) {
 	if !errors.Is(err, session.ErrSuperseded) {
 		t.Fatal(err)
 	}
-	if err := c.checkpointed(written{manifest: checkpoint.Manifest{Term: c.session.Term(), Step: 5}, err: err}); !errors.Is(err, session.ErrSuperseded) {
+	if err := c.checkpointed(checkpointWritten{manifest: checkpoint.Manifest{Term: c.session.Term(), Step: 5}, err: err}); !errors.Is(err, session.ErrSuperseded) {
 		t.Errorf("it goes on: %v", err)
 	}
 	if names, err := c.Checkpoints.Names(t.Context(), spec.StepPrefix); err != nil || len(names) > 0 {

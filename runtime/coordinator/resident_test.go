@@ -33,7 +33,7 @@ type counted struct {
 	engine.Engine
 	resident, puts, gets *atomic.Int64 // updates without sums, calls of Put and Get
 	fails                func() error  // of an update; nil: none fails
-	lost                 func() error  // of Get; nil: none fails
+	lossReason           func() error  // of Get; nil: none fails
 }
 
 func count(e engine.Engine) counted {
@@ -60,8 +60,8 @@ func (r countedReplica) Put(vector, offset int, v []float32) error {
 
 func (r countedReplica) Get(vector, offset int, v []float32) error {
 	r.c.gets.Add(1)
-	if r.c.lost != nil {
-		if err := r.c.lost(); err != nil {
+	if r.c.lossReason != nil {
+		if err := r.c.lossReason(); err != nil {
 			return err
 		}
 	}
@@ -252,7 +252,7 @@ func TestDeviceLosesParameters(t *testing.T) {
 	layered(b)
 	c := count(b.engine)
 	var lost atomic.Bool
-	c.lost = func() error {
+	c.lossReason = func() error {
 		if b.seen("checkpoint") > 0 && !lost.Swap(true) {
 			return errors.New("the device is gone")
 		}

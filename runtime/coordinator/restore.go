@@ -180,7 +180,7 @@ func (r *restorer) restoreNewest(ctx context.Context) error {
 	for _, name := range slices.Backward(names) {
 		used, err := r.try(ctx, name)
 		switch {
-		case used, err != nil && !passOver(err) && !errors.As(err, new(damaged)):
+		case used, err != nil && !passOver(err) && !errors.As(err, new(damagedError)):
 			return err
 		case errors.Is(err, errForeign):
 			r.Log.Error("checkpoint is not of this run's history", "checkpoint", name, "error", err)
@@ -225,7 +225,7 @@ func (r *restorer) try(ctx context.Context, name string) (used bool, err error) 
 	if err = j.checkParts(ctx, name, m); err == nil {
 		err = r.restoreFrom(ctx, name, m)
 	}
-	if errors.As(err, new(damaged)) {
+	if errors.As(err, new(damagedError)) {
 		if err := r.onLoop(ctx, func() error { r.damaged[name] = m.Checksum; return nil }); err != nil {
 			return false, err
 		}
@@ -241,7 +241,8 @@ func (r *restorer) try(ctx context.Context, name string) (used bool, err error) 
 // restoreFrom restores one checkpoint, and repeats that while holders of the
 // parameters are lost meanwhile. Each try is a term of its own.
 func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
-	from := cut{checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(ctx, r.Workload, &r.spec) }}
+	from := restoreSource{checkpoint: name, parts: m.Parts,
+		initial: func() ([]float32, error) { return initialOf(ctx, r.Workload, &r.spec) }}
 	err := r.onLoop(ctx, func() error {
 		from.recipe = recipeOf(&r.Spec, r.Spec.Worker.Replicas)
 		return nil
@@ -319,7 +320,7 @@ func (r *restorer) declare(ctx context.Context, step, recorded int64, message st
 	err = r.onLoop(ctx, func() error {
 		r.session.UseTerm()
 		r.version = step
-		at = r.at()
+		at = r.currentPoint()
 		r.session.Note(spec.Event{Type: spec.EventRestore, Message: message})
 		return nil
 	})

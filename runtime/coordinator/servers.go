@@ -51,9 +51,9 @@ type breach struct {
 // watch tells when a connection has ended.
 func (s *servers) watch() <-chan struct{} { return s.signal }
 
-// lost drops the connections when one of them has ended, and says why they
+// lossReason drops the connections when one of them has ended, and says why they
 // were dropped.
-func (s *servers) lost() string {
+func (s *servers) lossReason() string {
 	for i, l := range s.links {
 		select {
 		case <-l.gone:
@@ -96,7 +96,7 @@ func (s *servers) close() {
 // connect dials every server until it answers or ctx is done, unless all are
 // connected.
 func (s *servers) connect(ctx context.Context) error {
-	if len(s.links) > 0 && s.lost() == "" {
+	if len(s.links) > 0 && s.lossReason() == "" {
 		return nil
 	}
 	s.close()

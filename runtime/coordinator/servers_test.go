@@ -42,7 +42,7 @@ func TestRefusedRequestDropsConnections(t *testing.T) {
 	if _, err := p.askHeld(b.ctx, 1); !errors.Is(err, errLost) {
 		t.Fatalf("refused: %v", err)
 	}
-	if p.lost() == "" || len(p.links) > 0 {
+	if p.lossReason() == "" || len(p.links) > 0 {
 		t.Errorf("%d connections are kept", len(p.links))
 	}
 	close(late)

@@ -42,7 +42,7 @@ func (j *judge) usable(ctx context.Context, name string) (checkpoint.Manifest, *
 	if m.Run != j.hash || m.Records != j.workload.Train.Info().Records {
 		return m, nil, fmt.Errorf("%w: it belongs to another one", errForeign)
 	}
-	if !same(m.Model, j.workload.Model) || !same(m.Vars, j.workload.Vars) {
+	if !equalData(m.Model, j.workload.Model) || !equalData(m.Vars, j.workload.Vars) {
 		return m, nil, errOtherModel
 	}
 	if j.void(m) {
@@ -59,8 +59,8 @@ func (j *judge) usable(ctx context.Context, name string) (checkpoint.Manifest, *
 // one may do.
 func passOver(err error) bool { return errors.Is(err, errForeign) || checkpoint.Unusable(err) }
 
-// same reports whether two values are the same as data.
-func same(a, b any) bool {
+// equalData reports whether two values are the same as data.
+func equalData(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)

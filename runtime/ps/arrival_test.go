@@ -66,7 +66,7 @@ func TestWaitingEndsWithTheTerm(t *testing.T) {
 		answer <- s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe})
 	}()
 	for a := (wire.Answer{}); a.Refused == ""; { // whichever comes first
-		a = s.keep(wire.Cut{Term: 4, Version: 10})
+		a = s.keep(wire.CutRequest{Term: 4, Version: 10})
 	}
 	if a := <-answer; a.Refused == "" || a.Term != 4 {
 		t.Errorf("answered with %+v", a)

@@ -17,7 +17,7 @@ type decision struct {
 func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.heed(h.Term); a != nil {
+	if a := s.checkTerm(h.Term); a != nil {
 		return *a
 	}
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}

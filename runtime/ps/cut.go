@@ -83,7 +83,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	s.sum, s.decided, s.snapshot = nil, nil, nil
 	s.resident.current, s.resident.ahead = false, false
 	s.crowd = s.workers
-	s.fit()
+	s.limitCores()
 	s.changed.ring()
 	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
 	s.note(spec.Event{Type: spec.EventRestore})
@@ -93,7 +93,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 // begins checks that a restore begins a term: each term has one. Called with mu
 // held.
 func (s *Server) begins(term int64) *wire.Answer {
-	if a := s.heed(term); a != nil {
+	if a := s.checkTerm(term); a != nil {
 		return a
 	}
 	if term <= s.term {
@@ -149,10 +149,10 @@ func receivePieces(l *wire.Conn, vectors [][]float32) (a wire.Answer, err error)
 }
 
 // keep takes a snapshot. Nothing is copied before an update changes it.
-func (s *Server) keep(c wire.Cut) wire.Answer {
+func (s *Server) keep(c wire.CutRequest) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.at(c.Term, c.Version)
+	a := s.checkPoint(c.Term, c.Version)
 	if a == nil {
 		a = s.resident.fetch(s)
 	}
@@ -171,7 +171,7 @@ func (s *Server) write(ctx context.Context, w wire.Write, to *link) (wire.Answer
 	c := s.snapshot
 	var refused *wire.Answer
 	if s.group == nil || c == nil || c.term != w.Term { // a later group may have begun with the same parameters
-		refused = s.heed(w.Term)
+		refused = s.checkTerm(w.Term)
 	}
 	if refused == nil && c != nil {
 		s.snapshot = nil // ours alone until it is written

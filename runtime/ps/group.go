@@ -102,7 +102,7 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 			a := refuse("the member ends")
 			return &a
 		}
-		if a := s.at(p.Term, p.Version); a != nil {
+		if a := s.checkPoint(p.Term, p.Version); a != nil {
 			return a
 		}
 		if s.group != g {
@@ -119,7 +119,7 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 // known reports whether there is an answer. Called with mu held.
 func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 	a.head = wire.Values{Term: p.Term}
-	if a.refused = s.heed(p.Term); a.refused != nil {
+	if a.refused = s.checkTerm(p.Term); a.refused != nil {
 		return a, true
 	}
 	g := s.group
@@ -191,7 +191,7 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 	}
 	if p.Term != s.term || s.term != s.fence || n != s.sums.length {
 		s.mu.Unlock()
-		return s.stranger(p)
+		return s.refuseUnread(p)
 	}
 	sums := s.sums.take()
 	s.mu.Unlock()
@@ -267,11 +267,11 @@ func (m Member) awaitTerm(ctx context.Context, f wire.Fetch) (*snapshot, *wire.A
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		if a := s.heed(f.Term); a != nil {
+		if a := s.checkTerm(f.Term); a != nil {
 			return nil, a
 		}
 		if s.term == f.Term {
-			a := s.at(f.Term, f.Version)
+			a := s.checkPoint(f.Term, f.Version)
 			if a == nil {
 				a = s.resident.fetch(s)
 			}

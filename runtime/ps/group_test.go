@@ -20,7 +20,7 @@ func TestCheckpointSurvivesAnotherGroup(t *testing.T) {
 	}
 	keep := func(term int64) {
 		t.Helper()
-		if a := s.keep(wire.Cut{Term: term, Version: 10}); a != (wire.Answer{}) {
+		if a := s.keep(wire.CutRequest{Term: term, Version: 10}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
 	}

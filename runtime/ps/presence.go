@@ -23,21 +23,21 @@ func newPresence() presence {
 	return presence{since: time.Now(), dismissed: make(chan wire.Leave, 1)}
 }
 
-func (p *presence) came() {
+func (p *presence) countConnected() {
 	p.mu.Lock()
 	p.connected++
 	p.mu.Unlock()
 }
 
-func (p *presence) went() {
+func (p *presence) countDisconnected() {
 	p.mu.Lock()
 	p.connected--
 	p.since = time.Now()
 	p.mu.Unlock()
 }
 
-// alone is how long there has been no coordinator.
-func (p *presence) alone() time.Duration {
+// timeAlone is how long there has been no coordinator.
+func (p *presence) timeAlone() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.connected > 0 {
@@ -57,7 +57,7 @@ func (p *presence) dismiss(how wire.Leave) {
 func (s *Server) leave(how wire.Leave) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.heed(how.Term); a != nil {
+	if a := s.checkTerm(how.Term); a != nil {
 		return *a
 	}
 	return wire.Answer{}
@@ -78,7 +78,7 @@ func (s *Server) Await(ctx context.Context, patience time.Duration) wire.Leave {
 		case how := <-s.presence.dismissed:
 			return how
 		case <-tick:
-			if s.presence.alone() > patience {
+			if s.presence.timeAlone() > patience {
 				return wire.Leave{End: spec.EndNoCoordinator, Reason: fmt.Sprintf("no coordinator has connected for %v", patience)}
 			}
 		case <-ctx.Done():

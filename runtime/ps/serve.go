@@ -25,8 +25,8 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	handle := s.forCoordinator
 	switch hello.Role {
 	case wire.RoleCoordinator:
-		s.presence.came()
-		defer s.presence.went()
+		s.presence.countConnected()
+		defer s.presence.countDisconnected()
 	case wire.RoleMember:
 		handle = Member{s}.answer
 	default:
@@ -68,7 +68,7 @@ func (s *Server) meet(session string, n int) {
 	}
 	s.workers += n
 	s.crowd = max(s.crowd, s.workers)
-	s.fit()
+	s.limitCores()
 	if n < 0 {
 		s.arrived.ring()
 	}
@@ -112,7 +112,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		if err := l.Skip(m); err != nil {
 			return err
 		}
-		return l.answerPush(p, s.stranger(p))
+		return l.answerPush(p, s.refuseUnread(p))
 	}
 	if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
@@ -139,11 +139,11 @@ func (l *link) answerPush(p wire.Push, a wire.Answer) error {
 	return l.answer(a)
 }
 
-// stranger refuses a push that was not read.
-func (s *Server) stranger(p wire.Push) wire.Answer {
+// refuseUnread refuses a push that was not read.
+func (s *Server) refuseUnread(p wire.Push) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.heed(p.Term); a != nil {
+	if a := s.checkTerm(p.Term); a != nil {
 		return *a
 	}
 	if p.Term == s.term {
@@ -199,7 +199,7 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 			a = s.apply(p)
 		}
 	case wire.TypeCut:
-		var c wire.Cut
+		var c wire.CutRequest
 		if err = m.Decode(&c); err == nil {
 			a = s.keep(c)
 		}

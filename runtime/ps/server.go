@@ -106,9 +106,9 @@ func refuse(format string, args ...any) wire.Answer {
 	return wire.Answer{Refused: fmt.Sprintf(format, args...)}
 }
 
-// heed refuses a request of a term below one that was heard of, and remembers
+// checkTerm refuses a request of a term below one that was heard of, and remembers
 // a higher one. Called with mu held.
-func (s *Server) heed(term int64) *wire.Answer {
+func (s *Server) checkTerm(term int64) *wire.Answer {
 	if term < s.fence {
 		a := refuse("term %d has been followed by term %d", term, s.fence)
 		a.Term = s.fence
@@ -121,10 +121,10 @@ func (s *Server) heed(term int64) *wire.Answer {
 	return nil
 }
 
-// at checks that a request is about the state that the server is in. Called
+// checkPoint checks that a request is about the state that the server is in. Called
 // with mu held.
-func (s *Server) at(term, version int64) *wire.Answer {
-	if a := s.heed(term); a != nil {
+func (s *Server) checkPoint(term, version int64) *wire.Answer {
+	if a := s.checkTerm(term); a != nil {
 		return a
 	}
 	if term != s.term || version != s.version {
@@ -142,7 +142,7 @@ func maxPending(workers int) int { return 2 * (workers + 4) }
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.heed(p.Term); a != nil {
+	if a := s.checkTerm(p.Term); a != nil {
 		s.sums.give(sums)
 		return *a
 	}
@@ -206,7 +206,7 @@ func (s *Server) discard(ids []int64) {
 func (s *Server) forget(d wire.Discard) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.at(d.Term, d.Version); a != nil {
+	if a := s.checkPoint(d.Term, d.Version); a != nil {
 		return *a
 	}
 	s.discard(d.IDs)
@@ -335,7 +335,7 @@ func (s *Server) settle(id int64, here bool) {
 
 // complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
-	if a := s.at(p.Term, p.Version); a != nil {
+	if a := s.checkPoint(p.Term, p.Version); a != nil {
 		return *a
 	}
 	s.discard(p.Discard)
@@ -398,7 +398,7 @@ func squaredNorm(r *sum, pieces [][]model.Var) float64 {
 func (s *Server) apply(a wire.Apply) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refused := s.at(a.Term, a.Version); refused != nil {
+	if refused := s.checkPoint(a.Term, a.Version); refused != nil {
 		return *refused
 	}
 	return s.decide(a)

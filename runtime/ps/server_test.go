@@ -251,7 +251,7 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 		"prepare of one twice":          s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
 		"prepare with another weight":   s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
 		"apply of nothing":              s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}),
-		"cut of another version":        s.keep(wire.Cut{Term: 3, Version: 11}),
+		"cut of another version":        s.keep(wire.CutRequest{Term: 3, Version: 11}),
 		"write without a cut":           write(t, s, wire.Write{Term: 3, Checkpoint: "step-1", Part: "x"}),
 	} {
 		if a.Refused == "" && a.Error == "" {
@@ -315,7 +315,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe})
 	want := values(t, s, 3, 11)
 	wantSlots := append([]float32(nil), s.slots[0].v...)
-	if a := s.keep(wire.Cut{Term: 3, Version: 11}); a != (wire.Answer{}) {
+	if a := s.keep(wire.CutRequest{Term: 3, Version: 11}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	a := write(t, s, wire.Write{Term: 3, Checkpoint: "step-11", Part: "part"})

@@ -15,8 +15,8 @@ const piece = 1 << 15
 // work.
 const perCore = 1 << 20
 
-// fit tells how many cores the server's work fills. Called with mu held.
-func (s *Server) fit() {
+// limitCores tells how many cores the server's work fills. Called with mu held.
+func (s *Server) limitCores() {
 	if s.Fit != nil {
 		s.Fit(1 + len(s.values.v)*s.workers/perCore)
 	}

@@ -15,7 +15,7 @@ func bounded(t *testing.T, s *Server, blocks int64, done func()) {
 	t.Helper()
 	s.meet("a", 1)
 	s.meet("b", 1)
-	if a := s.keep(wire.Cut{Term: 3, Version: 10}); a != (wire.Answer{}) {
+	if a := s.keep(wire.CutRequest{Term: 3, Version: 10}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	release := s.snapshot
@@ -86,7 +86,7 @@ func TestCheckpointsStayWithinTheBound(t *testing.T) {
 // What is saved is the version that was kept, whatever training does meanwhile.
 func TestSnapshotStaysAsItIs(t *testing.T) {
 	s := restored(t, io.Discard)
-	if a := s.keep(wire.Cut{Term: 3, Version: 10}); a != (wire.Answer{}) {
+	if a := s.keep(wire.CutRequest{Term: 3, Version: 10}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	kept := s.snapshot

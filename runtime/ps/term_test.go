@@ -42,7 +42,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 			"discard": s.forget(wire.Discard{Term: term, Version: 10, IDs: []int64{0}}),
 			"prepare": s.prepare(context.Background(), wire.Prepare{Term: term, Version: 10, IDs: []int64{0}, Weight: 1}),
 			"apply":   s.apply(wire.Apply{Term: term, Version: 10, Skip: true}),
-			"cut":     s.keep(wire.Cut{Term: term, Version: 10}),
+			"cut":     s.keep(wire.CutRequest{Term: term, Version: 10}),
 			"write":   write(t, s, wire.Write{Term: term, Checkpoint: "step-1", Part: "x"}),
 			"restore": restore(t, s, wire.Restore{Term: term, To: 1}, []float32{7}),
 		}
@@ -61,7 +61,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 		if a := s.take(push(0, true, 10), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
-		if a := s.keep(wire.Cut{Term: 3, Version: 10}); a != (wire.Answer{}) {
+		if a := s.keep(wire.CutRequest{Term: 3, Version: 10}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
 		return s
@@ -102,7 +102,7 @@ func TestPullThatWaitsEndsWithItsTerm(t *testing.T) {
 		_, _, a := s.pull(wire.Pull{Term: 3, Version: 11, Have: 10}, nil)
 		refused <- a
 	}()
-	if a := s.keep(wire.Cut{Term: 4, Version: 10}); a.Refused == "" {
+	if a := s.keep(wire.CutRequest{Term: 4, Version: 10}); a.Refused == "" {
 		t.Fatal(a)
 	}
 	if a := <-refused; a == nil || a.Term != 4 {

@@ -115,7 +115,7 @@ type pulled struct {
 // reports whether the server has the version. Called with mu held.
 func (s *Server) valuesFor(p wire.Pull) (a pulled, known bool) {
 	a.head = wire.Values{Term: p.Term, Version: s.version, From: s.from}
-	if a.refused = s.heed(p.Term); a.refused != nil {
+	if a.refused = s.checkTerm(p.Term); a.refused != nil {
 		return a, true
 	}
 	if p.Term != s.term || s.term == 0 {

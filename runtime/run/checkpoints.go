@@ -20,9 +20,9 @@ func (f Folder) Finals() ([]string, error) {
 	return found, err
 }
 
-// Saved lists the folders of a run's checkpoints, but for finished models, with
+// SavedSteps lists the folders of a run's checkpoints, but for finished models, with
 // their steps.
-func (f Folder) Saved() (map[string]int64, error) {
+func (f Folder) SavedSteps() (map[string]int64, error) {
 	entries, err := os.ReadDir(f.Checkpoints())
 	if os.IsNotExist(err) {
 		err = nil

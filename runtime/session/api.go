@@ -85,7 +85,7 @@ func (s server) serve(ctx context.Context) {
 func (s server) authorised(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || !wire.Same(shown, s.Credentials.Token) {
+		if !ok || !wire.EqualTokens(shown, s.Credentials.Token) {
 			Refuse(w, http.StatusUnauthorized, "Wrong token", "Send the content of the run's token file as \"Authorization: Bearer …\".")
 			return
 		}

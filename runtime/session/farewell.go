@@ -72,7 +72,7 @@ func (p parting) tellMembers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.HearTime)
 	defer cancel()
 	for {
-		back := p.awaited()
+		back := p.awaitedTime()
 		if len(p.members) == 0 && back == 0 {
 			return
 		}
@@ -90,10 +90,10 @@ func (p parting) tellMembers(ctx context.Context) {
 	}
 }
 
-// awaited returns how long a member that has lost its connection may still come
+// awaitedTime returns how long a member that has lost its connection may still come
 // back: half of the time since then, because it tries every two seconds. 0: none
 // is away.
-func (p parting) awaited() time.Duration {
+func (p parting) awaitedTime() time.Duration {
 	longest := time.Duration(0)
 	for _, since := range p.away {
 		longest = max(longest, p.HearTime/2-time.Since(since))

@@ -59,7 +59,7 @@ func (p parting) linger(ctx context.Context, untold []string) {
 	defer telling.Wait()
 	defer cancel()
 	for _, address := range untold {
-		telling.Go(func() { p.retell(ctx, address) })
+		telling.Go(func() { p.repeatEnd(ctx, address) })
 	}
 	late, again := time.After(p.Linger), true
 	tick := time.NewTicker(time.Second)
@@ -92,8 +92,8 @@ func (p parting) linger(ctx context.Context, untold []string) {
 	}
 }
 
-// retell sends the end to a server that did not answer before, until it does.
-func (p parting) retell(ctx context.Context, address string) {
+// repeatEnd sends the end to a server that did not answer before, until it does.
+func (p parting) repeatEnd(ctx context.Context, address string) {
 	tick := time.NewTicker(retellTime)
 	defer tick.Stop()
 	for {
@@ -115,7 +115,7 @@ func (p parting) retell(ctx context.Context, address string) {
 // late takes an event after the run's end.
 func (p parting) late(e any) {
 	switch e := e.(type) {
-	case left:
+	case memberLeft:
 		if at := e.member.Seat(); p.members[at] == e.member {
 			delete(p.members, at)
 		}
@@ -124,7 +124,7 @@ func (p parting) late(e any) {
 		delete(p.away, at)
 		p.members[at] = e.member
 		p.Dismiss(e.member, p.how)
-	case broken:
+	case brokenLink:
 		delete(p.away, seatOf(e.hello))
 		e.answer(p.how)
 	case *call:

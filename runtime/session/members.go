@@ -115,8 +115,8 @@ type Inability struct {
 
 // The events that a connection causes.
 type (
-	joined struct{ member *Member }
-	left   struct {
+	joined     struct{ member *Member }
+	memberLeft struct {
 		member *Member
 		err    error
 	}
@@ -126,7 +126,7 @@ type (
 	}
 	// higherTerm is a term that a member obeys.
 	higherTerm int64
-	broken     struct {
+	brokenLink struct {
 		hello wire.Hello
 		wire.Failure
 		log    []string // last lines of its log
@@ -197,7 +197,7 @@ func (s door) serveMember(ctx context.Context, conn *wire.Conn, hello wire.Hello
 		msg, err := conn.Receive(0)
 		if err != nil {
 			if r.known {
-				s.Post(ctx, left{m, err})
+				s.Post(ctx, memberLeft{m, err})
 			}
 			return
 		}
@@ -241,7 +241,7 @@ func (r *reader) read(msg *wire.Message) (event any, err error) {
 			return higherTerm(beat.Term), nil
 		}
 	case wire.TypeFailure:
-		e := broken{hello: m.Hello, log: r.log, answer: func(l wire.Leave) { m.conn.Send(wire.TypeLeave, l, nil) }}
+		e := brokenLink{hello: m.Hello, log: r.log, answer: func(l wire.Leave) { m.conn.Send(wire.TypeLeave, l, nil) }}
 		if err := msg.Decode(&e.Failure); err != nil {
 			return nil, err
 		}
@@ -382,7 +382,7 @@ func (s *Session) findSilent(now time.Time) {
 }
 
 // unable answers a process that cannot work.
-func (s *Session) unable(e broken) error {
+func (s *Session) unable(e brokenLink) error {
 	s.Log.Error("a worker cannot work", "worker", e.hello.Index, "fault", e.Fault, "error", e.Error)
 	if len(s.members) == 0 {
 		s.whyLog = strings.Join(e.log, "\n")

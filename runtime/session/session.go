@@ -173,10 +173,10 @@ func (a *account) RaiseTime(seconds float64) {
 	}
 }
 
-// ran returns how long the run has had the members that it needs, under all
+// runTime returns how long the run has had the members that it needs, under all
 // coordinators: its deadline bounds that. Waiting for a place on a full cluster
 // does not count.
-func (a *account) ran() time.Duration { return a.ranBefore + a.attended.Read() }
+func (a *account) runTime() time.Duration { return a.ranBefore + a.attended.Read() }
 
 // Run keeps the run together until the work is over, and returns how it ended.
 func (s *Session) Run(ctx context.Context) spec.Status {
@@ -220,7 +220,7 @@ func (s *Session) loop(ctx context.Context, cancel context.CancelCauseFunc) erro
 	defer end()
 	for {
 		s.attended.Set(s.Attended())
-		if d := time.Duration(s.Spec.Deadline); d > 0 && s.ran() > d {
+		if d := time.Duration(s.Spec.Deadline); d > 0 && s.runTime() > d {
 			s.Finish(Stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", d)})
 		}
 		over, err := s.work.Advance(working)
@@ -326,11 +326,11 @@ func (s *Session) handle(e any) error {
 		return nil
 	case joined:
 		return s.join(e.member)
-	case left:
+	case memberLeft:
 		return s.leave(e.member, e.err)
 	case received:
 		return s.work.Receive(e.member, e.message)
-	case broken:
+	case brokenLink:
 		return s.unable(e)
 	case higherTerm:
 		if int64(e) > s.Term() {

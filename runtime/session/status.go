@@ -21,7 +21,7 @@ func (s *Session) publish(phase spec.Phase) {
 	st := &spec.Status{
 		Run: s.Name, Hash: s.hash, Trainer: s.Credentials.Version, Phase: phase, Message: s.message, Resumed: s.resumed,
 		Workers: s.CountWorkers(), Wanted: s.Spec.Worker.Replicas, Term: s.Term(), Generation: s.generation,
-		Ran: s.ran().Seconds(), Started: s.started, Updated: now, Metrics: make(map[string]float64),
+		Ran: s.runTime().Seconds(), Started: s.started, Updated: now, Metrics: make(map[string]float64),
 	}
 	if s.reason != nil {
 		st.Message = "ending: " + s.reason.Error()

@@ -49,15 +49,15 @@ func (t terms) claim(least int64) (int64, error) {
 			return 0, err
 		}
 		if highest == term {
-			t.tidy()
+			t.removeOldClaims()
 			return term, nil
 		}
 	}
 }
 
-// tidy removes the claims below the highest two: another coordinator may be
+// removeOldClaims removes the claims below the highest two: another coordinator may be
 // listing the last one.
-func (t terms) tidy() {
+func (t terms) removeOldClaims() {
 	claimed, err := t.claimed()
 	if err != nil {
 		return // another time

@@ -178,7 +178,7 @@ func (s *savedModel) metadata(name string) (map[string]string, error) {
 // chosen returns the folder of the finished model, or of the newest checkpoint of a
 // step.
 func chosen(ctx context.Context, f run.Folder, step int64) (string, error) {
-	all, err := f.Saved()
+	all, err := f.SavedSteps()
 	if err != nil {
 		return "", err
 	}

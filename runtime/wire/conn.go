@@ -287,7 +287,7 @@ func (c *Conn) next(maxHead, maxBody uint32) (*Message, error) {
 		return nil, err
 	}
 	if err := c.readHead(int(h.head)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", h.kind, broken(err))
+		return nil, fmt.Errorf("read %s: %w", h.kind, asUnexpectedEOF(err))
 	}
 	m := &Message{Type: h.kind &^ (flagShared | flagSegment), Values: int(h.body / 4), head: c.head, header: h}
 	m.shared = m.Type != h.kind
@@ -337,7 +337,7 @@ func (c *Conn) Body(m *Message, into []float32) error {
 		return nil
 	}
 	if _, err := io.ReadFull(c.r, values); err != nil {
-		return fmt.Errorf("read %s: %w", m.Type, broken(err))
+		return fmt.Errorf("read %s: %w", m.Type, asUnexpectedEOF(err))
 	}
 	if !c.local && crc32.Update(crc32.Checksum(m.head, castagnoli), castagnoli, values) != m.header.sum {
 		return fmt.Errorf("read %s: checksum does not match", m.Type)
@@ -354,8 +354,8 @@ func (c *Conn) Skip(m *Message) error {
 	return err
 }
 
-// broken tells a frame that was cut off from a connection closed between two.
-func broken(err error) error {
+// asUnexpectedEOF tells a frame that was cut off from a connection closed between two.
+func asUnexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

@@ -28,7 +28,7 @@ func heads() map[Type]any {
 		TypeHello: new(Hello), TypeRefused: new(Refusal), TypeLease: new(Lease), TypeReport: new(Report),
 		TypeHeartbeat: new(Heartbeat), TypeApplied: new(Applied), TypeLeave: new(Leave), TypeFailure: new(Failure),
 		TypePull: new(Pull), TypeValues: new(Values), TypePush: new(Push), TypeAnswer: new(Answer),
-		TypeRestore: new(Restore), TypePrepare: new(Prepare), TypeApply: new(Apply), TypeCut: new(Cut),
+		TypeRestore: new(Restore), TypePrepare: new(Prepare), TypeApply: new(Apply), TypeCut: new(CutRequest),
 		TypeWrite: new(Write), TypeDiscard: new(Discard), TypeRevoke: new(Revoke), TypePiece: new(Piece), TypeFetch: new(Fetch),
 	}
 }

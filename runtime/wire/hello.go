@@ -207,7 +207,7 @@ func (c Credentials) welcome(ctx context.Context, raw net.Conn) (*Conn, Hello, e
 // nothing else.
 func (c Credentials) refuses(h Hello) string {
 	switch {
-	case !Same(h.Token, c.Token):
+	case !EqualTokens(h.Token, c.Token):
 		return "wrong token"
 	case h.Version != c.Version:
 		return fmt.Sprintf("the %s is version %q, this is %q: all processes of a run are started from one version of stoke-trainer", h.Role, h.Version, c.Version)
@@ -215,8 +215,8 @@ func (c Credentials) refuses(h Hello) string {
 	return ""
 }
 
-// Same compares tokens in a time that says nothing about them.
-func Same(a, b string) bool {
+// EqualTokens compares tokens in a time that says nothing about them.
+func EqualTokens(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }

@@ -375,8 +375,8 @@ type Apply struct {
 	Taken []spec.Contribution `json:"taken,omitempty"`
 }
 
-// Cut makes a server copy its parameters and slots; training may go on.
-type Cut struct {
+// CutRequest makes a server copy its parameters and slots; training may go on.
+type CutRequest struct {
 	Term    int64 `json:"term"`
 	Version int64 `json:"version"`
 }

@@ -78,8 +78,8 @@ func (s *session) readAhead(ctx context.Context) error {
 	}
 }
 
-// done gives a batch back whose records were computed, or will not be.
-func (s *session) done(b *batch) {
+// releaseBatch gives a batch back whose records were computed, or will not be.
+func (s *session) releaseBatch(b *batch) {
 	b.stop()
 	b.unstage()
 	b.recycle()

@@ -53,7 +53,7 @@ func (s *session) compute(ctx context.Context) error {
 			return errors.Join(lost, err)
 		}
 		wait := !b.Exact // asynchronously, the next pull must contain this push
-		s.done(b)
+		s.releaseBatch(b)
 		if !wait {
 			continue
 		}
@@ -88,7 +88,7 @@ func (s *session) sendReport(b *wire.Lease, r wire.Report) error {
 func (s *session) choose() (int, error) {
 	var first *batch
 	for i, b := range s.waiting {
-		if !b.Exact || b.Term < s.reached.Term || s.has(b) {
+		if !b.Exact || b.Term < s.reached.Term || s.hasParameters(b) {
 			return i, nil
 		}
 		if s.exchange.hasArrived(loaded{b.Term, b.Version}) {
@@ -104,9 +104,9 @@ func (s *session) choose() (int, error) {
 	return -1, s.exchange.request(loaded{first.Term, first.Version})
 }
 
-// has reports whether the replica has the parameters that a batch is to be
+// hasParameters reports whether the replica has the parameters that a batch is to be
 // computed with.
-func (s *session) has(b *batch) bool { return s.loaded == loaded{b.Term, b.Version} }
+func (s *session) hasParameters(b *batch) bool { return s.loaded == loaded{b.Term, b.Version} }
 
 // reach notes how far the servers are.
 func (s *session) reach(a wire.Applied) {
@@ -244,9 +244,9 @@ func reported(result engine.Result) wire.Report {
 // compute is one call of the engine for a staged batch.
 type compute func(staged engine.Staged, p engine.Pass) (engine.Result, error)
 
-// each gives the lease's micro-batches, as they are read, to do: a pass for so
+// eachMicroBatch gives the lease's micro-batches, as they are read, to do: a pass for so
 // many records each (0: for all of them), whose results ended hears of.
-func (s *session) each(ctx context.Context, b *batch, records int64, do compute, ended func(engine.Result)) error {
+func (s *session) eachMicroBatch(ctx context.Context, b *batch, records int64, do compute, ended func(engine.Result)) error {
 	size := int(records) / s.micro
 	for n, last := 0, false; !last; {
 		if s.revoked.take(b.ID) {
@@ -349,7 +349,7 @@ func (s *session) sum(ctx context.Context, b *batch) (total engine.Result, losse
 		}
 		return result, nil
 	}
-	err = s.each(ctx, b, b.Leaf, step, func(r engine.Result) {
+	err = s.eachMicroBatch(ctx, b, b.Leaf, step, func(r engine.Result) {
 		add(&total, r)
 		if several {
 			losses = append(losses, r.Loss)
@@ -401,7 +401,7 @@ func add(total *engine.Result, r engine.Result) {
 }
 
 func (s *session) evaluate(ctx context.Context, b *batch) (r wire.Report, err error) {
-	err = s.each(ctx, b, 0, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
+	err = s.eachMicroBatch(ctx, b, 0, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
 		result, err := s.replica.Evaluate(ctx, staged, p, nil)
 		if err != nil {
 			return result, fmt.Errorf("evaluate: %w", err)

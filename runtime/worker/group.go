@@ -338,7 +338,7 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 	n := sums.length()
 	for i, m := range links {
 		from, to := at.Share(n, i)
-		parts := sums.cut(from, to)
+		parts := sums.slice(from, to)
 		if i == at.Mine {
 			if a := g.holder.Contribute(p, parts); a.Refused != "" {
 				f.refused.Store(true)

@@ -63,7 +63,7 @@ func (r *residence) sum(ctx context.Context, b *batch) (total engine.Result, los
 		}
 		return result, nil
 	}
-	err = r.each(ctx, b, 0, step, func(result engine.Result) {
+	err = r.eachMicroBatch(ctx, b, 0, step, func(result engine.Result) {
 		total = result
 		r.replica.Keep(b.ID, result)
 	})

@@ -287,9 +287,9 @@ func (s *servers) contribute(m wire.Push, sums spans, then func(refused bool) er
 	for i, p := range s.peers {
 		to := math.MaxInt
 		if i+1 < len(s.peers) {
-			to = s.from(i + 1)
+			to = s.spanStart(i + 1)
 		}
-		frame, err := wire.NewFrame(wire.TypePush, m, sums.cut(s.from(i), to)...)
+		frame, err := wire.NewFrame(wire.TypePush, m, sums.slice(s.spanStart(i), to)...)
 		if err == nil {
 			if !m.Quiet {
 				p.flights <- f // never blocks: it has room for all leases
@@ -340,8 +340,8 @@ func (f *flight) land() error {
 	return f.then(f.refused.Load())
 }
 
-// from is where a server's span begins.
-func (s *servers) from(i int) int {
+// spanStart is where a server's span begins.
+func (s *servers) spanStart(i int) int {
 	p := s.peers[i]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -366,8 +366,8 @@ func (s *spans) add(offset int, sums []float32) {
 	*s = slices.Insert(*s, i, span{offset, sums})
 }
 
-// cut is what lies in [from, to).
-func (s spans) cut(from, to int) (parts [][]float32) {
+// slice is what lies in [from, to).
+func (s spans) slice(from, to int) (parts [][]float32) {
 	for _, p := range s {
 		a, b := max(from, p.offset), min(to, p.offset+len(p.sums))
 		if a < b {

@@ -94,7 +94,7 @@ func (s *session) following() *batch {
 	}
 	var next *batch
 	for _, b := range s.waiting {
-		if next == nil || s.has(b) && !s.has(next) {
+		if next == nil || s.hasParameters(b) && !s.hasParameters(next) {
 			next = b
 		}
 	}
@@ -157,7 +157,7 @@ func (s *session) dropRevoked() {
 			return false
 		}
 		delete(s.revoked.ids, b.ID)
-		s.done(b)
+		s.releaseBatch(b)
 		return true
 	})
 }

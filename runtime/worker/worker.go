@@ -227,8 +227,8 @@ func (o *Options) hello() wire.Hello {
 	}
 }
 
-// heed refuses a coordinator whose term has been followed by another one.
-func (w *worker) heed(term int64) error {
+// checkTerm refuses a coordinator whose term has been followed by another one.
+func (w *worker) checkTerm(term int64) error {
 	for {
 		highest := w.term.Load()
 		if term < highest {
@@ -340,7 +340,7 @@ func (w *worker) overheard(c *wire.Conn, why error) error {
 	if err := m.Decode(&l); err != nil {
 		return err
 	}
-	if err := w.heed(l.Term); err != nil {
+	if err := w.checkTerm(l.Term); err != nil {
 		return err
 	}
 	w.Log.Info("leaving", "reason", l.Reason)
@@ -362,7 +362,7 @@ func (s *session) listen(ctx context.Context) error {
 			if err := m.Decode(&l); err != nil {
 				return err
 			}
-			if err := s.heed(l.Term); err != nil {
+			if err := s.checkTerm(l.Term); err != nil {
 				return err
 			}
 			select {
@@ -374,7 +374,7 @@ func (s *session) listen(ctx context.Context) error {
 			if err := m.Decode(&a); err != nil {
 				return err
 			}
-			if err := s.heed(a.Term); err != nil {
+			if err := s.checkTerm(a.Term); err != nil {
 				return err
 			}
 			select {
@@ -386,7 +386,7 @@ func (s *session) listen(ctx context.Context) error {
 			if err := m.Decode(&r); err != nil {
 				return err
 			}
-			if err := s.heed(r.Term); err != nil {
+			if err := s.checkTerm(r.Term); err != nil {
 				return err
 			}
 			s.revoked.add(r)
@@ -395,7 +395,7 @@ func (s *session) listen(ctx context.Context) error {
 			if err := m.Decode(&l); err != nil {
 				return err
 			}
-			if err := s.heed(l.Term); err != nil {
+			if err := s.checkTerm(l.Term); err != nil {
 				return err
 			}
 			s.Log.Info("leaving", "reason", l.Reason)

@@ -79,7 +79,7 @@ type Code struct {
 
 // Reachable is a Launcher whose runs commands and connections reach from here.
 type Reachable interface {
-	Inside(ctx context.Context, id string) (Inside, error)
+	OpenAccess(ctx context.Context, id string) (RunAccess, error)
 }
 
 // Releaser is a Launcher whose runs may have their place held by a machine that
@@ -91,8 +91,8 @@ type Releaser interface {
 	Release(ctx context.Context, id string) error
 }
 
-// Inside runs commands and forwards ports next to a run's processes.
-type Inside interface {
+// RunAccess runs commands and forwards ports next to a run's processes.
+type RunAccess interface {
 	providers.RunNames
 	providers.RunExecutor
 	providers.RunForwarder
@@ -106,24 +106,24 @@ type State struct {
 	Roles   []Role // the processes, as far as they are known
 	Program bool   `json:"-"` // its workers run a program: no epochs, and steps only where the program reports them
 
-	// Perished: the coordinator and its checkpoints are lost. The run starts
+	// CheckpointsLost: the coordinator and its checkpoints are lost. The run starts
 	// over.
-	Perished bool `json:",omitempty"`
-	// Broken says what a run cannot go on without, although its coordinator runs or
-	// could: then it is lost. "" where there is nothing of the kind.
-	Broken string `json:"-"`
-	// Renew is why a running run has to be stopped at a checkpoint and resumed,
-	// without loss; "" if it does not.
-	Renew string `json:"-"`
+	CheckpointsLost bool `json:"Perished,omitempty"`
+	// CannotContinue is the reason why a run is lost although its coordinator runs or could
+	// run; "" without one.
+	CannotContinue string `json:"-"`
+	// RestartReason is why a running run must be stopped at a checkpoint and resumed, without
+	// loss; "" without a reason.
+	RestartReason string `json:"-"`
 	// Warnings say what threatens a run that goes on, and that stopping it would not
 	// mend.
 	Warnings []string `json:"-"`
-	// Fleeting says that what the run has saved is there for as long as its
-	// coordinator is: to stop it loses all of that.
-	Fleeting bool `json:"-"`
-	// Held are the roles whose place is held by a node that does not answer, Delayed
-	// those that come back minutes after they could: see Releaser.
-	Held, Delayed []string `json:"-"`
+	// DiesWithCoordinator reports that the coordinator's end removes all checkpoints of the
+	// run.
+	DiesWithCoordinator bool `json:"-"`
+	// HeldRoles have places on nodes that do not answer. DelayedRoles come back minutes
+	// after they could. Releaser is about both.
+	HeldRoles, DelayedRoles []string `json:"-"`
 }
 
 // Waiting says which roles do not run although they are to, and why.

@@ -8,7 +8,7 @@ import (
 
 // activation is a function of each element.
 type activation struct {
-	still
+	noParameters
 	threads     *threads
 	size        int
 	x, y, dy    []float32

@@ -10,7 +10,7 @@ import (
 // queries, keys and values that are positions × width, each head on its columns. The
 // weights of all records are kept for the backward pass.
 type attention struct {
-	still
+	noParameters
 	threads           *threads
 	positions, width  int
 	heads             int

@@ -9,7 +9,7 @@ import (
 // dropout drops elements in training and scales up the rest, in place. Which
 // ones follows from (seed, epoch, record, layer), whoever computes it.
 type dropout struct {
-	still
+	noParameters
 	threads    *threads
 	size       int
 	y, dy      []float32

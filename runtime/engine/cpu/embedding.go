@@ -5,7 +5,7 @@ import "github.com/stokehq/stoke/runtime/model"
 // embedding looks up a row of its weights for each id of the input. Stage has checked
 // the ids; below 2²⁴ a float32 holds each of them exactly.
 type embedding struct {
-	still
+	noParameters
 	threads         *threads
 	positions, size int // ids per record, elements of a row
 	x, y, dy        []float32
@@ -37,7 +37,7 @@ func (l *embedding) scatterPart(part, from, to int) {
 // position adds its weights to each record. The gradient of its outputs is also the
 // gradient of its inputs.
 type position struct {
-	still
+	noParameters
 	threads    *threads
 	size       int
 	x, y, dy   []float32

@@ -32,7 +32,7 @@ func (g *gather) sumPart(_, from, to int) {
 
 // add is the sum of several inputs. Each input has its gradient.
 type add struct {
-	still
+	noParameters
 	threads    *threads
 	size       int
 	xs, dxs    [][]float32
@@ -71,7 +71,7 @@ func (l *add) sharePart(_, from, to int) {
 
 // concat puts the last dimensions of its inputs side by side.
 type concat struct {
-	still
+	noParameters
 	threads     *threads
 	rows        int // per record
 	widths      []int

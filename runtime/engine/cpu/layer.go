@@ -54,10 +54,10 @@ func product(shape []int) int {
 	return n
 }
 
-// still is a layer without parameters.
-type still struct{}
+// noParameters is a layer without parameters.
+type noParameters struct{}
 
-func (still) prepare() {}
+func (noParameters) prepare() {}
 
 // inPlace says whether a layer's outputs overwrite its inputs.
 func inPlace(op model.Op) bool {
@@ -132,7 +132,7 @@ func (l *copied) forward(p *pass) {
 }
 
 // flatten renames dimensions; values stay where they are.
-type flatten struct{ still }
+type flatten struct{ noParameters }
 
 func (flatten) forward(*pass)  {}
 func (flatten) backward(*pass) {}

@@ -2,7 +2,7 @@ package cpu
 
 // matMul is the product of its inputs, A m×k and B k×n, or n×k where it is transposed.
 type matMul struct {
-	still
+	noParameters
 	threads        *threads
 	m, n, k        int
 	turned         bool

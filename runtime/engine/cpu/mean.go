@@ -5,7 +5,7 @@ import "github.com/stokehq/stoke/runtime/model"
 // mean is the mean of each window, per channel; over the whole picture for
 // model.GlobalAvg.
 type mean struct {
-	still
+	noParameters
 	threads       *threads
 	tall, wide    int // of a window
 	step          int

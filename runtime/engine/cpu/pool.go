@@ -3,7 +3,7 @@ package cpu
 // pool is the maximum of each window, per channel; of equal values the first
 // gets the gradient.
 type pool struct {
-	still
+	noParameters
 	threads       *threads
 	kernel, step  int
 	width, depth  int // of the input

@@ -4,7 +4,7 @@ import "math"
 
 // relu is max(0, x), in place.
 type relu struct {
-	still
+	noParameters
 	threads       *threads
 	size          int
 	y, dy         []float32

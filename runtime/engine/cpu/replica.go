@@ -145,7 +145,7 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 		}
 	}
 	r.current.training = true
-	if err := r.ahead(ctx); err != nil {
+	if err := r.runForward(ctx); err != nil {
 		return engine.Result{}, fmt.Errorf("step: %w", err)
 	}
 	if p.Keep {
@@ -207,7 +207,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
 	}
 	r.current.training = false
-	if err := r.ahead(ctx); err != nil {
+	if err := r.runForward(ctx); err != nil {
 		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
 	}
 	if out != nil {
@@ -266,8 +266,8 @@ func (r *replica) end(p engine.Pass, kind *bool) engine.Result {
 	return r.total
 }
 
-// ahead runs the layers and the loss.
-func (r *replica) ahead(ctx context.Context) error {
+// runForward runs the layers and the loss.
+func (r *replica) runForward(ctx context.Context) error {
 	if r.current.n == 0 {
 		return nil
 	}

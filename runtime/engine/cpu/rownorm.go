@@ -8,7 +8,7 @@ import (
 
 // rowNorm is layer normalisation (Ba, Kiros and Hinton 2016) over the last dimension.
 type rowNorm struct {
-	still
+	noParameters
 	threads      *threads
 	rows, width  int // per record
 	epsilon      float64

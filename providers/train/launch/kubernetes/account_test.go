@@ -120,7 +120,7 @@ func TestPerished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if state, err := l.Status(t.Context(), id); err != nil || state.Perished {
+			if state, err := l.Status(t.Context(), id); err != nil || state.CheckpointsLost {
 				t.Errorf("a run that waits: %+v, %v", state, err)
 			}
 			for _, step := range []func() error{
@@ -131,7 +131,7 @@ func TestPerished(t *testing.T) {
 					t.Fatal(err)
 				}
 				state, err := l.Status(t.Context(), id)
-				if err != nil || !launch.Idle(state.Phase) || state.Perished == p.Durable() || (state.Saved >= 0) != p.Durable() {
+				if err != nil || !launch.Idle(state.Phase) || state.CheckpointsLost == p.Durable() || (state.Saved >= 0) != p.Durable() {
 					t.Errorf("%+v, %v", state, err)
 				}
 			}

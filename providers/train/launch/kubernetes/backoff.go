@@ -85,14 +85,14 @@ func (s *sight) delay(state *launch.State) {
 	for _, p := range s.delayed() {
 		name := roleName(&p)
 		from, lasts, _ := backOff(&p)
-		state.Delayed = append(state.Delayed, name)
+		state.DelayedRoles = append(state.DelayedRoles, name)
 		for i, r := range state.Roles {
 			if left := time.Until(from.Add(lasts)); r.Name == name && left > 0 {
 				state.Roles[i].Reason = fmt.Sprintf("%s; its Job brings it back in %s", r.Reason, left.Round(time.Second))
 			}
 		}
 	}
-	slices.Sort(state.Delayed)
+	slices.Sort(state.DelayedRoles)
 }
 
 // renew takes back what a pod's index was only asked for: its Job replaces the pod

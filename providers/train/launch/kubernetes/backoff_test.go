@@ -70,10 +70,10 @@ func TestIndexIsRenewed(t *testing.T) {
 	}
 	w.Kubectl(t, "", "-n", w.ns, "annotate", "--overwrite", "pod", found[0].Name, batch.JobIndexIgnoredFailureCountAnnotation+"=9")
 	kubelet.End(t, w.ns, found[0].Name, "trainer", int32(spec.EndAsked), "Error")
-	state := w.eventually(l, id, "the worker is delayed", func(s launch.State) bool { return len(s.Delayed) > 0 })
+	state := w.eventually(l, id, "the worker is delayed", func(s launch.State) bool { return len(s.DelayedRoles) > 0 })
 	at := slices.IndexFunc(state.Roles, func(r launch.Role) bool { return r.Name == "worker-1" })
-	if !slices.Equal(state.Delayed, []string{"worker-1"}) || at < 0 || !strings.Contains(state.Roles[at].Reason, "its Job brings it back in 9m") && !strings.Contains(state.Roles[at].Reason, "its Job brings it back in 10m") {
-		t.Errorf("delayed are %q of %+v", state.Delayed, state.Roles)
+	if !slices.Equal(state.DelayedRoles, []string{"worker-1"}) || at < 0 || !strings.Contains(state.Roles[at].Reason, "its Job brings it back in 9m") && !strings.Contains(state.Roles[at].Reason, "its Job brings it back in 10m") {
+		t.Errorf("delayed are %q of %+v", state.DelayedRoles, state.Roles)
 	}
 	watching, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -81,7 +81,7 @@ func TestIndexIsRenewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Delayed) == 0 {
+		if len(s.DelayedRoles) == 0 {
 			break
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // that it can. Checkpoints in the coordinator's pod are lost with the pod.
 func (s *sight) judge(state *launch.State) {
 	if why := s.missingJob(); why != "" && !state.Phase.Final() {
-		state.Phase, state.Message, state.Broken, state.Saved = spec.Lost, why, why, -1
+		state.Phase, state.Message, state.CannotContinue, state.Saved = spec.Lost, why, why, -1
 	}
 }
 

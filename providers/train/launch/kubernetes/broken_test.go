@@ -118,7 +118,7 @@ func TestBrokenRunIsResumed(t *testing.T) {
 		kubelet.End(t, w.ns, pod, "trainer", int32(spec.EndNoCoordinator), "Error")
 	}
 	state := w.eventually(l, id, "the run is lost", func(s launch.State) bool { return s.Phase == spec.Lost })
-	if !strings.Contains(state.Broken, "the Job "+job(id, worker)+" failed") || !strings.Contains(state.Broken, "no coordinator for too long") || state.Step != 9 || state.Saved != 5 {
+	if !strings.Contains(state.CannotContinue, "the Job "+job(id, worker)+" failed") || !strings.Contains(state.CannotContinue, "no coordinator for too long") || state.Step != 9 || state.Saved != 5 {
 		t.Errorf("a run without workers: %+v", state)
 	}
 	uid := func() string {

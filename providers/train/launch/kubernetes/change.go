@@ -313,12 +313,12 @@ func (l *Launcher) abandoned(ctx context.Context, c *cluster, id string) error {
 		if err != nil {
 			return err
 		}
-		state := launch.State{Status: now.derived(), Saved: -1, Perished: true}
+		state := launch.State{Status: now.derived(), Saved: -1, CheckpointsLost: true}
 		if state.Phase == spec.Pending || state.Phase == spec.Running || state.Phase == spec.Lost {
 			state.Phase, state.Cause, state.Message = spec.Stopped, spec.CauseRequest, "stopped by request, before it could save itself"
 		}
 		if p.Durable() {
-			state.Saved, state.Perished = 0, false
+			state.Saved, state.CheckpointsLost = 0, false
 		}
 		return c.record(ctx, now, state)
 	})

@@ -78,18 +78,18 @@ func (s *sight) withoutClaim(state *launch.State, why string, going bool, p laun
 	case why == "" || state.Phase == spec.Succeeded || state.Phase == spec.Failed:
 	case (running(s.pods) != nil || going && s.isPlaced(coordinator)) && !launch.Idle(state.Phase):
 		if p.Checkpoints != "" {
-			state.Renew = why
+			state.RestartReason = why
 			return
 		}
-		state.Fleeting = true
+		state.DiesWithCoordinator = true
 		state.Warnings = append(state.Warnings, why+": the run continues, but its checkpoints are lost with its coordinator's pod; checkpoint.place would keep them")
 	default:
 		if state.Phase == spec.Pending {
 			state.Phase, state.Message = spec.Lost, why
 		}
-		state.Broken = why
+		state.CannotContinue = why
 		if p.Checkpoints == "" {
-			state.Saved, state.Perished = -1, true
+			state.Saved, state.CheckpointsLost = -1, true
 		}
 	}
 }

@@ -60,11 +60,11 @@ func TestWithoutClaim(t *testing.T) {
 			if tt.perished {
 				saved = -1
 			}
-			if state.Phase != tt.want || (state.Renew != "") != tt.renew || len(state.Warnings) > 0 != tt.warns || state.Fleeting != tt.warns || state.Perished != tt.perished || state.Saved != saved {
+			if state.Phase != tt.want || (state.RestartReason != "") != tt.renew || len(state.Warnings) > 0 != tt.warns || state.DiesWithCoordinator != tt.warns || state.CheckpointsLost != tt.perished || state.Saved != saved {
 				t.Errorf("%+v", state)
 			}
-			if (state.Broken != "") != (tt.want == spec.Lost || tt.perished) {
-				t.Errorf("broken: %q", state.Broken)
+			if (state.CannotContinue != "") != (tt.want == spec.Lost || tt.perished) {
+				t.Errorf("broken: %q", state.CannotContinue)
 			}
 		})
 	}
@@ -103,7 +103,9 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 	b := &believer{status: spec.Status{Run: id, Hash: s.Hash(), Phase: spec.Running, Step: 9, Saved: 5, Evaluated: -1}}
 	b.serve(w, id, at)
 	w.onKubelet(id, coordinator, 1)
-	w.eventually(l, id, "the run runs", func(s launch.State) bool { return s.Phase == spec.Running && s.Renew == "" && len(s.Warnings) == 0 })
+	w.eventually(l, id, "the run runs", func(s launch.State) bool {
+		return s.Phase == spec.Running && s.RestartReason == "" && len(s.Warnings) == 0
+	})
 	claim := func() string {
 		return w.Kubectl(t, "", "-n", w.ns, "get", "pvc", id, "-o", "jsonpath={.metadata.uid} {.metadata.deletionTimestamp} {.status.phase}")
 	}
@@ -114,13 +116,13 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 	before, _, _ := strings.Cut(claim(), " ")
 	w.Kubectl(t, "", "-n", w.ns, "delete", "pvc", id, "--wait=false")
 	w.eventually(l, id, "the run is warned of", func(s launch.State) bool {
-		return s.Phase == spec.Pending && s.Renew == "" && strings.Contains(strings.Join(s.Warnings, " "), "the claim "+id+" is being deleted")
+		return s.Phase == spec.Pending && s.RestartReason == "" && strings.Contains(strings.Join(s.Warnings, " "), "the claim "+id+" is being deleted")
 	})
 	b.mu.Lock()
 	b.status.Run = id
 	b.mu.Unlock()
 	w.eventually(l, id, "the run is to be renewed", func(s launch.State) bool {
-		return s.Phase == spec.Running && strings.Contains(s.Renew, "the claim "+id+" is being deleted")
+		return s.Phase == spec.Running && strings.Contains(s.RestartReason, "the claim "+id+" is being deleted")
 	})
 	w.volume("two-"+w.ns, class)
 	if err := l.Stop(t.Context(), id, time.Minute); err != nil {
@@ -144,7 +146,9 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 	before, _, _ = strings.Cut(claim(), " ")
 	w.Kubectl(t, "", "delete", "pv", "two-"+w.ns, "--wait=false")
 	w.Kubectl(t, "", "patch", "pv", "two-"+w.ns, "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
-	w.eventually(l, id, "its volume is missed", func(s launch.State) bool { return strings.Contains(s.Renew, "the claim "+id+" has lost its volume") })
+	w.eventually(l, id, "its volume is missed", func(s launch.State) bool {
+		return strings.Contains(s.RestartReason, "the claim "+id+" has lost its volume")
+	})
 	if err := l.Stop(t.Context(), id, time.Minute); err != nil {
 		t.Fatal(err)
 	}

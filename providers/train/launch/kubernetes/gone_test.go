@@ -38,7 +38,7 @@ func TestJobsThatAreGone(t *testing.T) {
 			want = spec.Succeeded
 		}
 		state := w.eventually(l, id, "the run has "+string(want), func(s launch.State) bool { return s.Phase == want })
-		if strings.Contains(state.Message, "gone") != true || state.Perished == ended {
+		if strings.Contains(state.Message, "gone") != true || state.CheckpointsLost == ended {
 			t.Errorf("ended: %t, it says %+v", ended, state)
 		}
 		if err := l.Remove(t.Context(), id); err != nil {

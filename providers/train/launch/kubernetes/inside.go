@@ -11,8 +11,8 @@ import (
 
 var _ launch.Reachable = (*Launcher)(nil)
 
-// Inside gives the run's pods, which are called by their roles.
-func (l *Launcher) Inside(ctx context.Context, id string) (launch.Inside, error) {
+// OpenAccess gives the run's pods, which are called by their roles.
+func (l *Launcher) OpenAccess(ctx context.Context, id string) (launch.RunAccess, error) {
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return nil, err

@@ -269,7 +269,7 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	case recorded:
 		return state, c.suspend(ctx, s)
 	}
-	return l.conclude(ctx, c, s, asked, state, p.Durable() && !state.Perished)
+	return l.conclude(ctx, c, s, asked, state, p.Durable() && !state.CheckpointsLost)
 }
 
 // Watch watches the run's objects and keeps one connection to its coordinator. A
@@ -304,7 +304,7 @@ func (l *Launcher) current(ctx context.Context, v *view) (launch.State, error) {
 		}
 	}
 	state, err := l.Status(ctx, v.id)
-	if len(state.Held)+len(state.Delayed) > 0 {
+	if len(state.HeldRoles)+len(state.DelayedRoles) > 0 {
 		l.Release(ctx, v.id) //nolint:errcheck // the status reports pods that are still held
 	}
 	return state, err

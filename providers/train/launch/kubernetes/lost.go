@@ -109,7 +109,7 @@ func (s *sight) hold(state *launch.State, held []core.Pod) {
 	}
 	for _, p := range held {
 		name := roleName(&p)
-		state.Held = append(state.Held, name)
+		state.HeldRoles = append(state.HeldRoles, name)
 		for i, r := range state.Roles {
 			if r.Name == name && newest[name] == p.Name {
 				state.Roles[i].Phase = launch.Waiting

@@ -75,10 +75,10 @@ func TestLostNodeHoldsNoPlace(t *testing.T) {
 	w.Eventually(t, "the pod is overdue", func(ctx context.Context) (bool, error) {
 		var err error
 		state, err = l.Status(ctx, id)
-		return len(state.Held) > 0, err
+		return len(state.HeldRoles) > 0, err
 	})
-	if waits := strings.Join(state.Waiting(), "\n"); !slices.Equal(state.Held, []string{"worker-1"}) || !strings.Contains(waits, "worker-1: its node gone-"+w.ns+" does not answer") {
-		t.Errorf("held are %q, waiting is %s", state.Held, waits)
+	if waits := strings.Join(state.Waiting(), "\n"); !slices.Equal(state.HeldRoles, []string{"worker-1"}) || !strings.Contains(waits, "worker-1: its node gone-"+w.ns+" does not answer") {
+		t.Errorf("held are %q, waiting is %s", state.HeldRoles, waits)
 	}
 	watching, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -86,7 +86,7 @@ func TestLostNodeHoldsNoPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Held) == 0 {
+		if len(s.HeldRoles) == 0 {
 			break
 		}
 	}
@@ -174,16 +174,16 @@ func TestBrokenRuns(t *testing.T) {
 			state := launch.State{Status: spec.Status{Phase: spec.Running, Step: 9}, Saved: 5}
 			s.judge(&state)
 			if tt.want == "" {
-				if state.Phase != spec.Running || state.Broken != "" || state.Saved != 5 {
+				if state.Phase != spec.Running || state.CannotContinue != "" || state.Saved != 5 {
 					t.Errorf("it goes on, and is %+v", state)
 				}
 				return
 			}
-			if state.Phase != spec.Lost || state.Broken != tt.want || state.Message != tt.want || state.Saved != -1 {
+			if state.Phase != spec.Lost || state.CannotContinue != tt.want || state.Message != tt.want || state.Saved != -1 {
 				t.Errorf("%+v, want %q", state, tt.want)
 			}
 			over := launch.State{Status: spec.Status{Phase: spec.Failed}}
-			if s.judge(&over); over.Phase != spec.Failed || over.Broken != "" {
+			if s.judge(&over); over.Phase != spec.Failed || over.CannotContinue != "" {
 				t.Errorf("its end is what the coordinator says: %+v", over)
 			}
 		})
@@ -199,7 +199,7 @@ func TestHeldCoordinator(t *testing.T) {
 	for n, s := range []*sight{{pods: []core.Pod{lost}}, {pods: []core.Pod{next, lost}}} {
 		state := launch.State{Roles: s.roles()}
 		s.hold(&state, []core.Pod{lost})
-		if !slices.Equal(state.Held, []string{"coordinator-0"}) || len(state.Roles) != 1 || strings.Contains(state.Roles[0].Reason, "does not answer") != (n == 0) {
+		if !slices.Equal(state.HeldRoles, []string{"coordinator-0"}) || len(state.Roles) != 1 || strings.Contains(state.Roles[0].Reason, "does not answer") != (n == 0) {
 			t.Errorf("%d other pods: %+v", n, state)
 		}
 	}

@@ -92,8 +92,8 @@ func (s *sight) unmix(state *launch.State, p launch.Placement) {
 	why := s.mixed(p)
 	switch {
 	case why == "" || state.Phase.Final() || launch.Idle(state.Phase):
-	case pulls(p) && p.Durable() && !state.Fleeting && !s.unmixable(p):
-		state.Renew = strings.TrimPrefix(state.Renew+"; "+why, "; ")
+	case pulls(p) && p.Durable() && !state.DiesWithCoordinator && !s.unmixable(p):
+		state.RestartReason = strings.TrimPrefix(state.RestartReason+"; "+why, "; ")
 	default:
 		state.Warnings = append(state.Warnings, why+"; name it by its digest, as train_image gives it out, and all pods have the same")
 	}

@@ -63,7 +63,7 @@ func TestMixedImages(t *testing.T) {
 			if tt.volatile {
 				p.Checkpoints = ""
 			}
-			state := launch.State{Status: spec.Status{Phase: spec.Running}, Fleeting: tt.fleeting}
+			state := launch.State{Status: spec.Status{Phase: spec.Running}, DiesWithCoordinator: tt.fleeting}
 			if tt.phase != "" {
 				state.Phase = tt.phase
 			}
@@ -72,9 +72,9 @@ func TestMixedImages(t *testing.T) {
 				is.config.Annotations = map[string]string{mixAnnotation: tt.again}
 			}
 			is.unmix(&state, p)
-			said := state.Renew + strings.Join(state.Warnings, "")
-			if (state.Renew != "") != tt.renew || len(state.Warnings) > 0 != tt.warns {
-				t.Errorf("renew: %q, warnings: %q", state.Renew, state.Warnings)
+			said := state.RestartReason + strings.Join(state.Warnings, "")
+			if (state.RestartReason != "") != tt.renew || len(state.Warnings) > 0 != tt.warns {
+				t.Errorf("renew: %q, warnings: %q", state.RestartReason, state.Warnings)
 			}
 			if want := "its pods run sha256:111111111111 on worker-0, worker-2; sha256:222222222222 on worker-1"; said != "" && !strings.Contains(said, want) {
 				t.Errorf("it says %q, want %q", said, want)

@@ -320,13 +320,14 @@ func readState(ctx context.Context, c *cluster, id string, s *sight, ask asking)
 		return state, asked, p, err
 	}
 	if p.Durable() {
-		state.Saved, state.Perished = max(state.Saved, state.Status.Saved), false
+		state.Saved, state.CheckpointsLost = max(state.Saved, state.Status.Saved), false
 	}
 	lost, going := c.claimLoss(ctx, id, p)
 	s.withoutClaim(&state, lost, going, p)
 	s.unmix(&state, p)
-	if asked == nil && state.Renew != "" { // without a session nothing is saved: a stop would lose the way from its newest checkpoint
-		state.Warnings, state.Renew = append(state.Warnings, state.Renew), ""
+	if asked == nil && state.RestartReason != "" {
+		// Without a session nothing is saved: a stop would lose the way from its newest checkpoint.
+		state.Warnings, state.RestartReason = append(state.Warnings, state.RestartReason), ""
 	}
 	return state, asked, p, nil
 }
@@ -369,7 +370,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight, ask asking) (
 	}
 	c.whatCompleted(ctx, s)
 	state.Status = s.derived()
-	state.Perished = launch.Idle(state.Phase)
+	state.CheckpointsLost = launch.Idle(state.Phase)
 	if state.Phase == spec.Pending && len(refused) > 0 {
 		state.Message = refused[0].Name + ": " + refused[0].Reason
 	}

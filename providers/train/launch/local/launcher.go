@@ -175,7 +175,7 @@ func newest(f run.Folder) (step int64, err error) {
 	if step, err = finished(f); err != nil {
 		return -1, err
 	}
-	saved, err := f.Saved()
+	saved, err := f.SavedSteps()
 	if err != nil {
 		return -1, err
 	}

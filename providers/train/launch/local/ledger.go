@@ -41,7 +41,7 @@ func savedLedger(f run.Folder) (spec.Ledger, error) {
 	if err != nil {
 		return spec.Ledger{}, err
 	}
-	saved, err := f.Saved()
+	saved, err := f.SavedSteps()
 	if err != nil {
 		return spec.Ledger{}, err
 	}
