@@ -328,7 +328,7 @@ func TestCheckExpectsTheGPUsOfAWorker(t *testing.T) {
 		if err := r.checkGPUs(t.Context(), c.names); err != nil {
 			t.Error(err)
 		}
-		if args := string(must(os.ReadFile(path + ".args"))); args != "check --json --measure=false "+c.want+"\n" {
+		if args := string(must(os.ReadFile(path + ".args"))); args != "check --json "+c.want+"\n" {
 			t.Errorf("%+v: %s", c, args)
 		}
 	}
