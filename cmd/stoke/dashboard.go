@@ -40,8 +40,8 @@ configuration, and several runs on one chart. It opens the browser with a link
 that works once; the pages are for that browser only. It shows all runs of the
 state, or those at the addresses, and changes none of them. Runs of clusters are
 read as stoke status reads them. With -machine it shows the runs of this machine
-in a folder, whatever state they belong to. The folder is given in place of
-addresses; its default is the default of runs_dir.`,
+in FOLDER, of any state. FOLDER replaces the addresses. Default: the default of
+runs_dir.`,
 	}
 	cmd.Flags().Uint16Var(&port, "port", 0, "Listen on this `PORT` of 127.0.0.1. Default: any free port.")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "Print the link only.")

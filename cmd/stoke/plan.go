@@ -74,7 +74,7 @@ const longestPlan = 1 << 20
 // plan's errors.
 func (w *shownRuns) Plan(ctx context.Context, hcl string) (text string, err error) {
 	if w.machine != nil {
-		return "", errors.New("-machine shows runs without a configuration: start the dashboard in the folder of one, without -machine")
+		return "", errors.New("the dashboard makes no plan with -machine: start it without -machine, in the folder of the configuration")
 	}
 	w.planning.Lock()
 	defer w.planning.Unlock()

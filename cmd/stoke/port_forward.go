@@ -20,9 +20,9 @@ func portForwardCommand(s *session) *cobra.Command {
 		Short: "Forward local ports to a pod",
 		Long: `Listens on ports of 127.0.0.1, and forwards connections to a pod behind an object
 of the state, until Ctrl-C. REMOTE is a number, or the pod's name for the port.
-LOCAL is by default the same number; with ":REMOTE" or a name it is any free
-port. Without a role the command selects a pod that runs and is ready, and
-another pod when that one ends.`,
+LOCAL defaults to REMOTE. If you write :REMOTE, or if REMOTE is a name, stoke
+chooses a free port. Without a role the command selects a pod that runs and is
+ready, and another pod when that one ends.`,
 	}
 	cmd.Flags().StringVar(&role, "role", "", "Forward to `ROLE`: a pod, or an object (\"web\").")
 	f.add(s, cmd.Flags())

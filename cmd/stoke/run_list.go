@@ -34,8 +34,8 @@ func runsCommand(s *session) *cobra.Command {
 		Short: "List the runs of the state or of this machine",
 		Long: `Lists the runs behind the objects of the state: phase, progress, newest accuracy
 and loss, age, and place. With -machine it lists the runs of this machine in
-FOLDER, whatever state they belong to; FOLDER is the default of runs_dir unless
-it is given. Runs are read at the same time, each for at most 10 seconds: the row
+FOLDER, whatever state they belong to. Default of FOLDER: the default of
+runs_dir. Runs are read at the same time, each for at most 10 seconds: the row
 of a run that cannot be read has the reason, and the exit code is 1 then.
 
   stoke runs

@@ -142,7 +142,7 @@ func tryAll(folder *os.Root, devices []engine.Device, o Options) (s *Slot, busy 
 	}
 	if own += others; len(free) == 0 || own+len(free) < needs {
 		if len(free) > 0 {
-			busy = append(busy, fmt.Sprintf("%d more are free, and the run needs %d", len(free), needs-own))
+			busy = append(busy, fmt.Sprintf("free GPUs: %d; the run needs: %d more", len(free), needs-own))
 		}
 		return nil, busy, nil
 	}

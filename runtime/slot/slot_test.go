@@ -300,7 +300,7 @@ func TestRunsThatNeedSeveralSlots(t *testing.T) {
 	get(&b, "b", 3, true) // then it has one, and two are free
 	get(&b, "b", 3, true)
 	get(&a, "a", 3, false) // it has one, and one is free
-	if text := waits["a"]; !strings.Contains(text, `run "b", process `) || !strings.HasSuffix(text, "1 more are free, and the run needs 2") {
+	if text := waits["a"]; !strings.Contains(text, `run "b", process `) || !strings.HasSuffix(text, "free GPUs: 1; the run needs: 2 more") {
 		t.Errorf("run a waits for %s", text)
 	}
 	var c []*Slot

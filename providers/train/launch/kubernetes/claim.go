@@ -32,7 +32,7 @@ func (c *cluster) makeClaim(ctx context.Context, l *layout) error {
 		case !there:
 			continue // it went meanwhile
 		case is.Labels[runLabel] != l.id:
-			return fmt.Errorf("claim %s/%s: %w: another user or program made it; delete it, or move what is on it", c.namespace, l.id, launch.ErrForeign)
+			return fmt.Errorf("claim %s/%s: %w: the claim belongs to another user or program: move its data elsewhere and delete it", c.namespace, l.id, launch.ErrForeign)
 		case is.DeletionTimestamp == nil && is.Status.Phase != core.ClaimLost:
 			return nil
 		case is.DeletionTimestamp == nil:

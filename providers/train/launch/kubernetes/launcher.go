@@ -142,7 +142,7 @@ func (c *cluster) ensureClasses(ctx context.Context, l *layout) error {
 			continue
 		}
 		if _, err := c.create(ctx, classes, class, nil); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("%w; a user with that right has to make it, with the value %d, or leave priority out", err, class.Value)
+			return fmt.Errorf("%w; ask an administrator to create it with the value %d, or remove priority", err, class.Value)
 		}
 	}
 	return nil
