@@ -25,6 +25,7 @@ type generation struct {
 	missing bool                   // members that no coordinator knows are lost
 	ending  string                 // why it is to end; "": it is not
 	finish  bool                   // it ends because the program has succeeded
+	broken  bool                   // it ends because a part has failed, or is lost
 	moved   bool                   // the program made progress in it
 	saved   saves
 }
@@ -89,6 +90,7 @@ func (r *rendezvous) review() (over bool) {
 	if g.ending == "" {
 		switch bad := g.firstFailed(); {
 		case bad != "":
+			g.broken = true
 			r.halt(bad)
 		case g.succeeded():
 			g.finish = true
@@ -305,8 +307,9 @@ func (v verdict) sentence() string {
 	return v.text
 }
 
-// judge returns how the generation ended. A rank that was killed from outside, or a
-// lost agent, makes the ranks of others fail: then it is not the program's error.
+// judge returns how the generation ended. A rank that was killed from outside, a lost
+// agent, or a halted rank makes the ranks of others fail: then it is not the program's
+// error.
 func (g *generation) judge() verdict {
 	if g.finish {
 		return verdict{cause: program.Succeeded, text: "has succeeded"}
@@ -325,7 +328,7 @@ func (g *generation) judge() verdict {
 		return verdict{cause: program.Killed, text: textMissing}
 	case len(lost) > 0:
 		return g.blame(program.Killed, lost)
-	case len(failed) > 0:
+	case len(failed) > 0 && (g.broken || g.ending == ""):
 		return g.blame(program.Failed, failed)
 	}
 	return verdict{cause: program.Stopped, text: "has ended: " + cmp.Or(g.ending, "all of its ranks were stopped")}
