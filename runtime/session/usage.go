@@ -61,7 +61,8 @@ func (s server) takeUsage(now time.Time, role string, of spec.Usage) {
 	}
 }
 
-// postUsage takes the report of a worker or server.
+// postUsage takes the report of a worker or server, also of one that the run no longer
+// needs and that has not left yet.
 func (s server) postUsage(w http.ResponseWriter, r *http.Request) {
 	var report spec.UsageReport
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, usageBytes))
@@ -76,7 +77,7 @@ func (s server) postUsage(w http.ResponseWriter, r *http.Request) {
 	}
 	at, known := Seat{report.Role, report.Index}, false
 	if !s.Do(r.Context(), func() {
-		if known = at.isIn(&s.Spec); known {
+		if known = at.isIn(&s.Spec) || s.members[at] != nil; known {
 			s.takeUsage(time.Now(), at.String(), report.Usage)
 		}
 	}) {

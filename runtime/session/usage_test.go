@@ -16,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/history"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // eventsOf returns the events of a history that are about usage.
@@ -214,7 +215,12 @@ func TestUsageIsRefused(t *testing.T) {
 	if code, f := post("Bearer "+token, `{"role":"worker","index":1,"usage":{"cpu":1}}`); code != http.StatusNoContent {
 		t.Errorf("a report: %d %v", code, f)
 	}
-	if len(c.usages.newest) != 1 {
+	surplus := `{"role":"worker","index":2,"usage":{"cpu":1}}`
+	c.Do(t.Context(), func() { c.members[Seat{Role: wire.RoleWorker, Index: 2}] = new(Member) })
+	if code, f := post("Bearer "+token, surplus); code != http.StatusNoContent {
+		t.Errorf("a report of a surplus member: %d %v", code, f)
+	}
+	if len(c.usages.newest) != 2 {
 		t.Errorf("usage %v", c.usages.newest)
 	}
 }
