@@ -132,7 +132,7 @@ func (g *guest) ready(began int, checkpoints ...string) {
 // receive returns the next message of a type, and fails on another one.
 func receive[T any](g *guest, of wire.Type) (v T) {
 	g.t.Helper()
-	m, err := g.conn.Receive(30 * time.Second)
+	m, err := g.conn.Receive(5 * time.Minute)
 	if err == nil && m.Type != of {
 		err = errors.New("it is " + m.Type.String())
 	}
@@ -170,7 +170,7 @@ func (b *bench) over(guests ...*guest) spec.Status {
 	select {
 	case st := <-b.outcome:
 		return st
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		b.t.Fatal("the run does not end")
 	}
 	return spec.Status{}
