@@ -150,10 +150,13 @@ func TestStrategyChanges(t *testing.T) {
 			s.Strategy, s.ParameterServer.Replicas = from, servers
 			asked := make(chan struct{}) // the run does not end before
 			var b *bench
-			held := sync.OnceFunc(func() { <-asked })
 			b = newBench(t, s, linear{size: 5000, fails: func([]int64) error {
-				if b.seen("update") >= 30 {
-					held()
+				select {
+				case <-asked:
+				default:
+					if b.seen("update") >= 30 {
+						<-asked
+					}
 				}
 				return nil
 			}})
