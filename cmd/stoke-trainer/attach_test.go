@@ -12,9 +12,12 @@ import (
 // an update: no update is made again, and the other processes go on.
 func TestCoordinatorsAttach(t *testing.T) {
 	t.Parallel()
-	kills := 12
-	if testing.Short() {
+	kills := 5
+	switch {
+	case testing.Short():
 		kills = 3
+	case raceBuild: // the suite race-all
+		kills = 12
 	}
 	s := long()
 	s.Worker.Replicas, s.ParameterServer.Replicas = 2, 2

@@ -237,23 +237,30 @@ const leaveTime = 2 * time.Second
 
 // follow sends rank 0 the member's address, and obeys rank 0 until the end.
 func (m *reduction) follow(ctx context.Context, address string) error {
+	c, err := m.dial(ctx, m.master, wire.Hello{Role: wire.RoleMember, Index: m.rank, PID: os.Getpid(), Address: address})
+	if err != nil {
+		return fmt.Errorf("connect to rank 0: %w", err)
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	return m.obey(ctx, c)
+}
+
+// dial connects to a member. A member that does not listen yet, or does not answer in
+// time, is tried again until meetTime has passed.
+func (m *reduction) dial(ctx context.Context, address string, hello wire.Hello) (*wire.Conn, error) {
 	meeting, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
 	for {
-		c, err := m.known.Dial(meeting, m.master, wire.Hello{Role: wire.RoleMember, Index: m.rank, PID: os.Getpid(), Address: address})
-		if err == nil {
-			defer c.Close()
-			stop := context.AfterFunc(ctx, func() { c.Close() })
-			defer stop()
-			return m.obey(ctx, c)
-		}
-		if errors.Is(err, wire.ErrRefused) {
-			return err
+		c, err := m.known.Dial(meeting, address, hello)
+		if err == nil || errors.Is(err, wire.ErrRefused) {
+			return c, err
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-meeting.Done():
-			return fmt.Errorf("connect to rank 0: %w", err)
+			return nil, err
 		}
 	}
 }
@@ -369,7 +376,7 @@ type reduceConductor struct {
 func (m *reduction) conduct(ctx context.Context, all []peer, write func(any) error) error {
 	c := &reduceConductor{reduction: m, all: all}
 	for i, p := range all {
-		link, err := m.known.Dial(ctx, p.hello.Address, wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
+		link, err := m.dial(ctx, p.hello.Address, wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
 		if err != nil {
 			return fmt.Errorf("connect to member %d: %w", i, err)
 		}

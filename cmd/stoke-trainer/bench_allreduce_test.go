@@ -5,22 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/certificate"
+	"github.com/stokehq/stoke/runtime/program"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // reductions returns the members of a benchmark on this machine.
 func reductions(t *testing.T, members int, floats ...int) []*reduction {
 	t.Helper()
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	master := l.Addr().String()
-	l.Close()
+	port, err := program.HoldPort(0)
+	if err != nil {
+		t.Skip("a port can be held on Linux only:", err)
+	}
+	t.Cleanup(port.Release)
+	master := fmt.Sprintf("127.0.0.1:%d", port.Number)
 	made := must(certificate.Make("bench"))
 	all := make([]*reduction, members)
 	for rank := range all {

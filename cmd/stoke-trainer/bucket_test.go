@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stokehq/stoke/plan/state/store/storetest"
 	"github.com/stokehq/stoke/runtime/checkpoint"
@@ -24,7 +23,7 @@ func TestBucketsWithoutCredentials(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for address, want := range map[string]string{
 		"s3://models/runs/one?region=eu-west-1": "AWS_ACCESS_KEY_ID",

@@ -13,7 +13,7 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// TestKilledCoordinatorsSpendNoBudget kills the coordinator ten times, each time
+// TestKilledCoordinatorsSpendNoBudget kills the coordinator seven times, each time
 // after it has committed an update: the run goes on.
 func TestKilledCoordinatorsSpendNoBudget(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestKilledCoordinatorsSpendNoBudget(t *testing.T) {
 	s.Epochs, s.Checkpoint.EverySteps = 10_000, 10
 	r := launch(t, s)
 	r.start()
-	const kills = 10 // the budget is 5
+	const kills = 7 // the budget is 5
 	goesOn := func() {
 		t.Helper()
 		began := time.Now()

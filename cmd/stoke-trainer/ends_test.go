@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -32,6 +33,7 @@ type cell struct {
 	dir     string
 	spec    spec.Spec
 	text    string // of the spec
+	host    string // its roles listen there
 	servers []string
 	workers string // the coordinator's address
 	api     string
@@ -52,7 +54,7 @@ func newCell(t *testing.T, s spec.Spec) *cell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cell{t: t, dir: t.TempDir(), spec: s, text: string(text)}
+	return &cell{t: t, dir: t.TempDir(), host: programtest.Loopback(), spec: s, text: string(text)}
 }
 
 // start starts a role with the spec and the token in its environment and
@@ -125,17 +127,18 @@ func (p *solo) ends(want spec.End) {
 }
 
 func (c *cell) server(index string) *solo {
-	p := c.start("ps", "--index", index)
+	p := c.start("ps", "--index", index, "--listen", c.host+":0")
 	c.servers = append(c.servers, p.listening("workers"))
 	return p
 }
 
 func (c *cell) coordinate(more ...string) *solo {
 	args := []string{"coordinator", "--state", filepath.Join(c.dir, "state"), "--checkpoints", filepath.Join(c.dir, "elsewhere"), "--servers", strings.Join(c.servers, ",")}
-	if c.workers != "" {
-		args = append(args, "--listen", c.workers, "--listen-api", c.api)
+	workers, to := c.workers, c.api
+	if workers == "" {
+		workers, to = c.host+":0", c.host+":0"
 	}
-	p := c.start(append(args, more...)...)
+	p := c.start(append(append(args, "--listen", workers, "--listen-api", to), more...)...)
 	c.workers, c.api = p.listening("workers"), p.listening("api")
 	return p
 }

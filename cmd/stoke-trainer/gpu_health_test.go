@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/gpu"
@@ -253,7 +252,7 @@ func TestSilentDriverIsAskedOnce(t *testing.T) {
 func TestUnfitGPULeavesTooFew(t *testing.T) {
 	before := slotFolder
 	t.Cleanup(func() { slotFolder = before })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a wait that does not end
+	ctx, cancel := context.WithTimeout(t.Context(), limit) // of a wait that does not end
 	defer cancel()
 	devices := []engine.Device{{Index: 0, UUID: "GPU-0"}, {Index: 1, UUID: "GPU-1"}}
 	for _, passes := range []bool{false, true} {

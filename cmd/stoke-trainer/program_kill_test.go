@@ -19,6 +19,22 @@ func steady(steps int) map[string]any {
 	return map[string]any{"steps": steps, "pause": 0.02, "every": 5}
 }
 
+// held is a program that makes its last step once the test has called finish: however
+// busy the machine is, it does not end before.
+func held(t *testing.T, steps int) (parameters map[string]any, finish func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "finish")
+	parameters = steady(steps)
+	parameters["hold"] = path
+	return parameters, func() { must(0, os.WriteFile(path, nil, 0o600)) }
+}
+
+// next waits for the second generation.
+func (r *trial) next() {
+	r.t.Helper()
+	eventually(r.t, "the next generation runs", func() bool { return len(programEvents(r.t, r.folder, spec.EventGeneration)) >= 3 })
+}
+
 // running starts a run of a program, and returns once it has made a checkpoint.
 func running(t *testing.T, s spec.Spec) *trial {
 	t.Helper()
@@ -83,11 +99,14 @@ func (r *trial) ended(s spec.Spec, generations int) spec.Status {
 // program's error.
 func TestKilledRank(t *testing.T) {
 	t.Parallel()
-	s := programRun(t, 2, 2, steady(60))
+	parameters, finish := held(t, 20)
+	s := programRun(t, 2, 2, parameters)
 	s.Program.MaxRestarts = 0
 	r := running(t, s)
 	syscall.Kill(rankProcess(t, s, 3), syscall.SIGKILL)
-	if st := r.ended(s, 2); st.Metrics["sum"] != 240 {
+	r.next()
+	finish()
+	if st := r.ended(s, 2); st.Metrics["sum"] != 80 {
 		t.Errorf("status %+v", st)
 	}
 	if got := programEvents(t, r.folder, spec.EventGeneration); len(got) < 2 || !strings.Contains(got[1], "rank 3 was killed") {
@@ -99,10 +118,13 @@ func TestKilledRank(t *testing.T) {
 // next agent.
 func TestKilledAgent(t *testing.T) {
 	t.Parallel()
-	s := programRun(t, 2, 1, steady(60))
+	parameters, finish := held(t, 20)
+	s := programRun(t, 2, 1, parameters)
 	r := running(t, s)
 	kill(t, r.folder, "worker 1")
-	if st := r.ended(s, 2); st.Metrics["sum"] != 120 {
+	r.next()
+	finish()
+	if st := r.ended(s, 2); st.Metrics["sum"] != 40 {
 		t.Errorf("status %+v", st)
 	}
 }
@@ -110,17 +132,19 @@ func TestKilledAgent(t *testing.T) {
 // A program does not notice that the coordinator is killed.
 func TestKilledCoordinatorOfAProgram(t *testing.T) {
 	t.Parallel()
-	s := programRun(t, 2, 1, steady(150))
+	parameters, finish := held(t, 20)
+	s := programRun(t, 2, 1, parameters)
 	r := running(t, s)
 	for range 3 {
-		kill(t, r.folder, "coordinator")
 		term := status(t, r.folder).Term
+		kill(t, r.folder, "coordinator")
 		eventually(t, "another coordinator is there", func() bool {
 			st := status(t, r.folder)
 			return st.Term > term || st.Phase.Final()
 		})
 	}
-	if st := r.ended(s, 1); st.Metrics["sum"] != 300 {
+	finish()
+	if st := r.ended(s, 1); st.Metrics["sum"] != 40 {
 		t.Errorf("status %+v", st)
 	}
 	if got := starts(t, s); len(got) != 2 {
@@ -130,7 +154,8 @@ func TestKilledCoordinatorOfAProgram(t *testing.T) {
 
 func TestKilledSupervisorOfAProgram(t *testing.T) {
 	t.Parallel()
-	s := programRun(t, 2, 1, steady(60))
+	parameters, finish := held(t, 20)
+	s := programRun(t, 2, 1, parameters)
 	r := running(t, s)
 	rank := rankProcess(t, s, 1)
 	killSupervisor(r)
@@ -138,6 +163,7 @@ func TestKilledSupervisorOfAProgram(t *testing.T) {
 	checkLeft(t, r.folder)
 	again := relaunch(t, r.folder)
 	again.start()
+	finish()
 	again.ended(s, 2)
 }
 
@@ -227,7 +253,7 @@ func TestProcessesThatLeaveTheirRank(t *testing.T) {
 				return
 			}
 			kill(t, r.folder, "worker 0")
-			eventually(t, "the next generation runs", func() bool { return len(programEvents(t, r.folder, spec.EventGeneration)) >= 3 })
+			r.next()
 			if err := client(t, r.folder).Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}

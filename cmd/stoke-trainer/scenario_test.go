@@ -12,14 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// address is one that was free a moment ago.
+// address is one that is free.
 func address(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", programtest.Loopback()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

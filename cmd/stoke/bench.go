@@ -34,8 +34,8 @@ func benchCommand(s *session) *cobra.Command {
 	return cmd
 }
 
-// mostBenchWorkers is the most workers of a benchmark.
-const mostBenchWorkers = 256
+// maxBenchWorkers is the most workers of a benchmark.
+const maxBenchWorkers = 256
 
 func benchReduceCommand(s *session) *cobra.Command {
 	var f lookFlags
@@ -68,8 +68,8 @@ divided by TIME.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if o.Workers < 2 || o.Workers > mostBenchWorkers {
-			err := fmt.Errorf("-workers is %d: it must be between 2 and %d", o.Workers, mostBenchWorkers)
+		if o.Workers < 2 || o.Workers > maxBenchWorkers {
+			err := fmt.Errorf("-workers is %d: it must be between 2 and %d", o.Workers, maxBenchWorkers)
 			return &usageError{path: cmd.CommandPath(), err: err}
 		}
 		if in == "" && o.Image+o.Namespace != "" {

@@ -24,7 +24,7 @@ type Options struct {
 
 const (
 	leastColumns, leastRows = 12, 3
-	mostLabel               = 9 // columns of a number of the axis
+	maxLabel                = 9 // columns of a number of the axis
 )
 
 // plotted is a chart while it is drawn: dots of two columns and four rows for each
@@ -178,10 +178,10 @@ func (p *plotted) row(row int, color, several bool) string {
 	return b.String()
 }
 
-// number returns a number in at most mostLabel columns.
+// number returns a number in at most maxLabel columns.
 func number(v float64) string {
 	for precision := 4; precision > 0; precision-- {
-		if text := strconv.FormatFloat(v, 'g', precision, 64); len(text) <= mostLabel {
+		if text := strconv.FormatFloat(v, 'g', precision, 64); len(text) <= maxLabel {
 			return text
 		}
 	}

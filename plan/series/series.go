@@ -31,10 +31,10 @@ type Series struct {
 
 // Bounds of what a run may put into a Set, whatever its program reports.
 const (
-	mostSeries = 20_000 // 2,500 roles with the numbers of their usage
-	mostNames  = 1000   // series of the whole run
-	longest    = 100    // characters of a name
-	mostCount  = 1 << 62
+	maxSeries = 20_000 // 2,500 roles with the numbers of their usage
+	maxNames  = 1000   // series of the whole run
+	longest   = 100    // characters of a name
+	maxCount  = 1 << 62
 )
 
 // Types of events that a Set treats in a way of their own.
@@ -110,7 +110,7 @@ func (s *Set) curve(k key) *curve {
 	if c := s.all[k]; c != nil {
 		return c
 	}
-	if len(s.all) >= mostSeries || k.role == "" && s.whole >= mostNames {
+	if len(s.all) >= maxSeries || k.role == "" && s.whole >= maxNames {
 		return nil
 	}
 	if k.role == "" {
@@ -205,7 +205,7 @@ func (c *curve) merge(most int) {
 		if len(kept) <= max(1, most) {
 			return
 		}
-		if c.bound < mostCount {
+		if c.bound < maxCount {
 			c.bound *= 2
 			continue
 		}

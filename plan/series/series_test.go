@@ -126,10 +126,10 @@ func TestNames(t *testing.T) {
 
 func TestNamesAreBounded(t *testing.T) {
 	s := NewSet(8)
-	for i := range int64(mostNames + 10) {
+	for i := range int64(maxNames + 10) {
 		s.Add(update(i, map[string]float64{fmt.Sprint("m", i): 1}))
 	}
-	if n := len(s.All()); n != mostNames || s.CountLeftOut() != 10 {
+	if n := len(s.All()); n != maxNames || s.CountLeftOut() != 10 {
 		t.Errorf("%d series, %d left out", n, s.CountLeftOut())
 	}
 }

@@ -408,9 +408,6 @@ func (r experimentRun) Ledger(ctx context.Context) (providers.RunLedger, error) 
 		return providers.RunLedger{}, providers.ErrNoLedger
 	}
 	is, err := books.Ledger(ctx, r.id)
-	if errors.Is(err, launch.ErrNoLedger) {
-		return providers.RunLedger{}, providers.ErrNoLedger
-	}
 	if err != nil {
 		return providers.RunLedger{}, asNoRun(err)
 	}

@@ -25,7 +25,7 @@ import (
 func (b *bench) left(updates int) (ended bool) {
 	b.t.Helper()
 	o := b.options
-	o.Workers, o.API = listen(b.t), listen(b.t)
+	o.Workers, o.API, o.HearTime = listen(b.t), listen(b.t), 10*time.Millisecond // its members have gone, and do not come back
 	done := make(chan spec.Status, 1)
 	from := b.seen("update")
 	b.coordinators.Go(func() {
@@ -86,6 +86,7 @@ func TestAttach(t *testing.T) {
 		optimizer    string
 	}{{1, false, "sgd"}, {3, false, "sgd"}, {2, true, "sgd"}, {2, false, "adam"}} {
 		t.Run(fmt.Sprintf("%d servers, asynchronous %v, %s", shape.servers, shape.asynchronous, shape.optimizer), func(t *testing.T) {
+			t.Parallel()
 			s := pointsSpec()
 			s.Epochs, s.Worker.Replicas, s.ParameterServer.Replicas, s.Asynchronous = 10, 2, shape.servers, shape.asynchronous
 			s.Checkpoint.EverySteps = 17

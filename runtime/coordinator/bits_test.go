@@ -88,6 +88,7 @@ func TestBitsOfDeterministicRuns(t *testing.T) {
 		{1024, 32, 2500, true, "6a4ea1250f00d5e79c15463cd6e1e1a6"},
 	} {
 		t.Run(fmt.Sprintf("batch %d of %d, CPU engine %v", tt.batch, tt.micro, tt.cpu), func(t *testing.T) {
+			t.Parallel()
 			for _, workers := range []int{1, 2, 3, 6} {
 				for _, servers := range []int{0, 1, 2} { // 0: all-reduce
 					s := pointsSpec()

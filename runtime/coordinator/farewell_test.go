@@ -34,9 +34,9 @@ func (b *bench) guestWith(hello wire.Hello) *wire.Conn {
 // until waits for something to be true.
 func (b *bench) until(what string, true func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(time.Minute); !true(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !true(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.t.Fatalf("not so after a minute: %s", what)
+			b.t.Fatalf("not so after five minutes: %s", what)
 		}
 	}
 }

@@ -178,6 +178,7 @@ func TestErrorsInNamedUpdatesAddUp(t *testing.T) {
 			return b, away
 		}
 		t.Run(name+", data come back", func(t *testing.T) {
+			t.Parallel()
 			b, away := bench(t, 3, linear{size: 1000})
 			b.options.PlacePatience = time.Hour
 			if st := b.kept(); st.Phase != spec.Succeeded || st.Records != 1200 || away.tried.Load() < 4 {
@@ -188,6 +189,7 @@ func TestErrorsInNamedUpdatesAddUp(t *testing.T) {
 			}
 		})
 		t.Run(name+", data do not come back", func(t *testing.T) {
+			t.Parallel()
 			b, away := bench(t, 1<<60, linear{size: 1000})
 			b.options.PlacePatience = time.Second
 			if st := b.kept(); st.Phase != spec.Stopped || st.Cause != spec.CauseData || away.tried.Load() < 3 {
@@ -198,6 +200,7 @@ func TestErrorsInNamedUpdatesAddUp(t *testing.T) {
 			continue
 		}
 		t.Run(name+", engines fail", func(t *testing.T) {
+			t.Parallel()
 			b, _ := bench(t, 0, linear{size: 1000, fails: func(records []int64) error {
 				if slices.Contains(records, 7) {
 					return errors.New("singular matrix")

@@ -175,7 +175,7 @@ func TestResidentMembersComeAndGo(t *testing.T) {
 	b := unserved(t, s, linear{size: 4})
 	layered(b)
 	c := count(b.engine)
-	b.engine = slowed{c, time.Millisecond}
+	b.engine = slowed{c, func() { time.Sleep(time.Millisecond) }}
 	b.serve()
 	st := disturb(t, b, 20)
 	if st.Phase != spec.Succeeded || st.Records != 600*40 || st.Step != 12*40 {
@@ -199,7 +199,7 @@ func TestResidentMembersComeAndGo(t *testing.T) {
 // slowed is an engine whose steps take a while.
 type slowed struct {
 	engine.Engine
-	pause time.Duration
+	pause func()
 }
 
 func (s slowed) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
@@ -209,11 +209,11 @@ func (s slowed) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 
 type slowedReplica struct {
 	engine.Updater
-	pause time.Duration
+	pause func()
 }
 
 func (r slowedReplica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows) (engine.Staged, error) {
-	time.Sleep(r.pause)
+	r.pause()
 	return r.Updater.Stage(ctx, b, rows)
 }
 
@@ -278,7 +278,12 @@ func TestSecondWorkerJoinsResident(t *testing.T) {
 	b := unserved(t, s, linear{size: 4})
 	layered(b)
 	c := count(b.engine)
-	b.engine = slowed{c, time.Millisecond}
+	joined := sync.OnceFunc(func() { b.until("the second worker joins", func() bool { return b.seen("worker") >= 2 }) })
+	b.engine = slowed{c, func() {
+		if c.resident.Load() >= 5 { // the run does not end before
+			joined()
+		}
+	}}
 	b.serve()
 	var workers sync.WaitGroup
 	workers.Go(func() { b.work(b.ctx, 0) }) //nolint:errcheck // its run ends

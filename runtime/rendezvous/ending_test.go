@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -166,5 +167,40 @@ func TestPartialEnd(t *testing.T) {
 	want := "rank 2, rank 3 of worker-1, all ranks of worker-2 have ended with 0, and ranks of worker-0, worker-1 still run"
 	if text := g.partial(); text != want {
 		t.Errorf("%q", text)
+	}
+}
+
+// A rank that is halted first makes others fail before SIGTERM has reached them. That is
+// not the program's error: the generation ends by its halt.
+func TestHaltedRankIsTheCause(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2, 1, 0)
+	b.options.Spec.Program.MaxRestarts = 0
+	b.begin()
+	first, second := b.guest(wire.RoleWorker, 0), b.guest(wire.RoleWorker, 1)
+	first.ready(0)
+	second.ready(0)
+	begin, other := first.start(), second.start()
+	one := 1
+	if err := b.client().Change(t.Context(), spec.LiveChange{Workers: &one, MinReplicas: &one}); err != nil {
+		t.Fatal(err)
+	}
+	first.send(wire.TypeObserved, wire.Observed{Generation: 1, Checkpoints: []wire.Checkpoint{{Name: "a", Step: 3}}})
+	receive[wire.Halt](first, wire.TypeHalt)
+	receive[wire.Halt](second, wire.TypeHalt)
+	second.end(other, program.Failed, "rank 1 ended with 1", "a")
+	first.end(begin, program.Stopped, "stopped", "a")
+	receive[wire.Leave](second, wire.TypeLeave)
+	next := first.start()
+	if next.World != 1 || next.Resume != "a" || next.Restarts != 0 {
+		t.Errorf("it goes on with %+v", next)
+	}
+	first.end(next, program.Succeeded, "")
+	if st := b.over(first); st.Phase != spec.Succeeded || st.Metrics["restarts"] != 0 {
+		t.Errorf("status %+v", st)
+	}
+	data, err := os.ReadFile(b.options.Folder.Metrics())
+	if err != nil || !strings.Contains(string(data), "generation 1 has ended: 2 workers become 1") {
+		t.Errorf("history %s, %v", data, err)
 	}
 }

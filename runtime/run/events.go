@@ -98,9 +98,6 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// BytesRead returns the number of bytes that were read from the file.
-func (e *Events) BytesRead() int64 { return e.read }
-
 // Close closes the file.
 func (e *Events) Close() error { return e.file.Close() }
 

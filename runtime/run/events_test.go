@@ -55,7 +55,7 @@ func readEvents(t testing.TB, path string, want EventFilter) (all []spec.Event, 
 			t.Fatal(err)
 		}
 		if !ok {
-			return all, events.BytesRead()
+			return all, events.read
 		}
 		all = append(all, e)
 	}

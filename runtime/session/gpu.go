@@ -11,8 +11,8 @@ import (
 
 // Limits of a session's knowledge of its GPUs.
 const (
-	mostRefusals = 3    // of a worker: another process of its index may have another machine
-	mostBroken   = 1000 // rules that the history has
+	maxRefusals = 3    // of a worker: another process of its index may have another machine
+	maxBroken   = 1000 // rules that the history has
 )
 
 // gpus is what a session knows of its GPUs. The loop owns it.
@@ -44,7 +44,7 @@ func (s server) judge(now time.Time, role string, of gpu.Snapshot) {
 			worst = *s.gpus.worst
 		}
 		at := brokenRule{role, f.Rule, f.UUID, f.GPU}
-		if f.Severity == gpu.Fit || s.gpus.broken[at] || len(s.gpus.broken) >= mostBroken {
+		if f.Severity == gpu.Fit || s.gpus.broken[at] || len(s.gpus.broken) >= maxBroken {
 			continue
 		}
 		if s.gpus.broken == nil {
@@ -72,12 +72,12 @@ func (s server) refuseGPUs(index int, why string) (wire.Leave, error) {
 		s.gpus.refused = make(map[int]int)
 	}
 	s.gpus.refused[index]++
-	if s.gpus.refused[index] < mostRefusals {
+	if s.gpus.refused[index] < maxRefusals {
 		return wire.Leave{End: spec.EndError, Reason: "its GPUs are unfit"}, nil
 	}
 	usable := s.Spec.Worker.Replicas
 	for i, times := range s.gpus.refused {
-		if times >= mostRefusals && i < s.Spec.Worker.Replicas {
+		if times >= maxRefusals && i < s.Spec.Worker.Replicas {
 			usable--
 		}
 	}

@@ -72,10 +72,10 @@ func TestUnfitGPUsAreRefused(t *testing.T) {
 	}
 	c.Spec.Worker.Replicas, c.Spec.Worker.MinReplicas = 2, 1
 	for worker, last := range []spec.End{spec.EndGivenUp, 0} {
-		for i := range mostRefusals {
+		for i := range maxRefusals {
 			how, err := server{c.Session}.refuseGPUs(worker, "GPU 0 is lost")
 			switch {
-			case i < mostRefusals-1:
+			case i < maxRefusals-1:
 				if how.End != spec.EndError || err != nil {
 					t.Errorf("worker %d, try %d: %+v, %v", worker, i, how, err)
 				}

@@ -215,7 +215,7 @@ func (b *bench) send(c *wire.Conn, t wire.Type, head any) {
 func (b *bench) dismissed(c *wire.Conn) (how wire.Leave) {
 	b.t.Helper()
 	for {
-		m, err := c.Receive(time.Minute)
+		m, err := c.Receive(5 * time.Minute)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func (b *bench) dismissed(c *wire.Conn) (how wire.Leave) {
 // until waits until the log has a text so often.
 func (b *bench) until(text string, times int) {
 	b.t.Helper()
-	for end := time.Now().Add(time.Minute); strings.Count(b.logs.String(), text) < times; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); strings.Count(b.logs.String(), text) < times; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			b.t.Fatalf("the log has not %q %d times", text, times)
 		}

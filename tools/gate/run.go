@@ -38,8 +38,8 @@ type result struct {
 	flaky     []string // tests that passed at the second try
 }
 
-// mostFlaky is how many tests of one run may need a second try.
-const mostFlaky = 2
+// maxFlaky is how many tests of one run may need a second try.
+const maxFlaky = 2
 
 // runner runs suites in one checkout.
 type runner struct {
@@ -332,7 +332,7 @@ func (r *runner) runJob(s *suite, env []string, j job) (again []string, detail s
 		return nil, r.passJob(s, j, t)
 	}
 	r.printf("FAIL\t%s\t%s (%s)\n", importPath, seconds, t.counts())
-	if !s.real || len(t.failed) == 0 || len(t.failed) > mostFlaky || t.ended < len(j.names) { // a panic leaves tests unrun
+	if !s.real || len(t.failed) == 0 || len(t.failed) > maxFlaky || t.ended < len(j.names) { // a panic leaves tests unrun
 		return nil, strings.TrimSpace(importPath + " " + strings.Join(t.failed, " "))
 	}
 	for _, name := range t.failed {
@@ -372,7 +372,7 @@ func (r *runner) mayRetry() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flaky++
-	return r.flaky <= mostFlaky
+	return r.flaky <= maxFlaky
 }
 
 // link returns the program of a package's tests. It is linked once for all

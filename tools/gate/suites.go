@@ -90,7 +90,7 @@ func suites() []suite {
 		{name: "machine", about: "one machine's life", gate: true, daily: true, tags: e2e, tagged: true, real: true, needs: []need{machines},
 			packages: []string{"providers/metal", "providers/metal/host"}, run: `^Test(HostSystem|FirewallResource|SSH)$`, parallel: 3, timeout: 15 * time.Minute},
 		{name: "control-plane", about: "one control plane", gate: true, daily: true, tags: e2e, real: true, needs: []need{kubernetes}, env: real,
-			packages: []string{"providers/kube"}, skip: special + "|Outage|OperatorAppliesAtFirst", timeout: 15 * time.Minute},
+			packages: []string{"providers/kube"}, run: controlPlane, timeout: 15 * time.Minute},
 		{name: "pod", about: "one real pod", gate: true, daily: true, tags: e2e, real: true, needs: podNeeds, env: real,
 			packages: []string{"providers/kube"}, run: "^TestManifestRealPods$", timeout: 15 * time.Minute},
 		{name: "cluster-short", about: "a cluster of two machines made by kubeadm, without a network of pods between them", gate: true, tags: e2e, tagged: true,
@@ -163,6 +163,12 @@ var linksMuch = []string{"cmd/stoke", "providers/gke/...", "providers/kube/...",
 // of a journal, files of metrics. first-steps and the suite race-all have them.
 const single = `^Test(TextOfManyBlocks|CompressedLabelsTakeNoMemory|Sealed(File|Configuration)|Journal(Bytes|Cut)|` +
 	`UsageLeavesUpdatesAlone|ThinnedAsItGrows|EventsAreFiltered)$`
+
+// controlPlane are the tests that show each resource's life, import and drift on a real
+// control plane in a minute and a half. The suite e2e-kube has the others, too.
+const controlPlane = `^Test(SimpleKinds|ManifestLife|CRDsAndTheirObjects|CRDChangesWithItsObjects|Import|ImportInherits|ImportOfAClaim|TakenOverByImport|` +
+	`RBACLife|RBACIsLeast|StaticVolumes|KeptVolume|Replacement|ReplacementOfAResource|MoveBetweenResources|TemplateChangedByHand|AddedByHandIsDrift|` +
+	`NothingIsDeletedUnplanned|MadeByThePlan|Conflicts|ObjectsOfOthers|StrictMutations|DataObject|DataNodes|DataServer|DataStorageClasses|PlanWithoutACluster)$`
 
 // cluster is a suite of clusters that the real kubeadm makes. The name of the
 // test comes before the names of its subtests.

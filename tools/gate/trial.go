@@ -153,9 +153,9 @@ func reason(text string) string {
 
 // tail is the end of a long output, which says what went wrong.
 func tail(text string) string {
-	const most = 16 << 10
-	if len(text) > most {
-		text = "…" + text[len(text)-most:]
+	const maxTail = 16 << 10
+	if len(text) > maxTail {
+		text = "…" + text[len(text)-maxTail:]
 	}
 	return text
 }

@@ -22,6 +22,7 @@ type rankParameters struct {
 	Fail     int     `json:"fail"`    // step at which rank Failing ends with 3; 0: none
 	Failing  int     `json:"failing"` //
 	Once     string  `json:"once"`    // file that says that it has failed
+	Hold     string  `json:"hold"`    // file without which no rank makes the last step; "": they do not wait
 	Serve    bool    `json:"serve"`   // processes of the role ps never end
 	Leave    string  `json:"leave"`   // seconds that a process sleeps which leaves the rank
 	Stubborn bool    `json:"stubborn"`
@@ -67,6 +68,9 @@ func main() {
 	r.check(r.meet())
 	for r.step < r.Steps {
 		time.Sleep(time.Duration(r.Pause * float64(time.Second)))
+		if r.Hold != "" && r.step == r.Steps-1 {
+			awaitFile(r.Hold)
+		}
 		r.check(r.add())
 		r.step++
 		if r.number == 0 {
@@ -79,6 +83,13 @@ func main() {
 			fmt.Fprintln(os.Stderr, "a mistake in the program")
 			os.Exit(3)
 		}
+	}
+}
+
+// awaitFile waits until a test has made a file.
+func awaitFile(path string) {
+	for _, err := os.Stat(path); err != nil; _, err = os.Stat(path) {
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 // patience is how long anything may take that a cluster does; generous, for
 // machines that are busy.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // Options say what a cluster is made of.
 type Options struct {

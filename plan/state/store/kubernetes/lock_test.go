@@ -34,7 +34,7 @@ func TestTerraformsLock(t *testing.T) {
 	ctx, s := t.Context(), process(t, arguments)
 
 	cluster.ReplaceLease(terraforms("tf-1"))
-	_, err := state.Wait(ctx, s, state.LockInfo{}, 300*time.Millisecond, nil)
+	_, err := state.Wait(ctx, s, state.LockInfo{}, time.Second, nil)
 	var locked *state.LockedError
 	if !errors.As(err, &locked) || locked.Holder.ID != "tf-1" || locked.Holder.Who != "ann@desk" || locked.Advice != "" {
 		t.Fatalf("got %v", err)
@@ -81,11 +81,12 @@ func TestDeadHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.timing = object.Timing{Lease: 5 * time.Second, Renew: time.Hour} // long enough for what comes before it is over
+	b.timing = object.Timing{Lease: 5 * time.Second, Renew: time.Hour}
 	dying, err := b.Store(backend.DefaultWorkspace)
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	if _, err := dying.Lock(ctx, state.LockInfo{Who: "ann@desk"}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +100,15 @@ func TestDeadHolder(t *testing.T) {
 	}
 	next := process(t, arguments)
 	var locked *state.LockedError
-	if _, err := next.Lock(ctx, state.LockInfo{}); !errors.As(err, &locked) || locked.Holder.Who != "ann@desk" {
+	l, err := next.Lock(ctx, state.LockInfo{})
+	switch {
+	case err == nil && time.Since(began) > b.timing.Lease: // a busy machine has let the time pass
+	case !errors.As(err, &locked) || locked.Holder.Who != "ann@desk":
 		t.Fatalf("before its time is over: %v", err)
-	}
-	l, err := state.Wait(ctx, next, state.LockInfo{}, time.Minute, nil)
-	if err != nil {
-		t.Fatal(err)
+	default:
+		if l, err = state.Wait(ctx, next, state.LockInfo{}, 5*time.Minute, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	g, err := state.Open(ctx, next)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -24,7 +25,7 @@ func (l *Launcher) Ledger(ctx context.Context, id string) (spec.Ledger, error) {
 	}
 	asked, err := c.session(ctx, id, s.pods)
 	if errors.Is(err, errNoCoordinator) {
-		return spec.Ledger{}, launch.ErrNoLedger
+		return spec.Ledger{}, providers.ErrNoLedger
 	}
 	if err != nil {
 		return spec.Ledger{}, err

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -61,7 +62,7 @@ func savedLedger(f run.Folder) (spec.Ledger, error) {
 		}
 	}
 	if newest.Step < 0 {
-		return spec.Ledger{}, launch.ErrNoLedger
+		return spec.Ledger{}, providers.ErrNoLedger
 	}
 	return newest, nil
 }
