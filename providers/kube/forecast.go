@@ -121,6 +121,10 @@ func (f *forecast) todo(u *unstructured.Unstructured, k, text, hash string) stri
 func (f *forecast) planText(ctx context.Context, u *unstructured.Unstructured, name string) (string, error) {
 	k := object.KeyOf(u)
 	current, err := f.cluster.Get(ctx, k)
+	if live.WebhookDown(err) {
+		f.deferDryRun(u)
+		return f.unchecked(k, webhookDown)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -220,6 +224,9 @@ func (f *forecast) obstacle(
 	return "it moves to another version of its kind", nil
 }
 
+// webhookDown is the reason of a plan without a dry run.
+const webhookDown = "a webhook of the cluster does not answer"
+
 // laterCause returns the cause of a refusal that may be over when the plan is applied;
 // "" for another refusal.
 func (f *forecast) laterCause(u *unstructured.Unstructured, k object.Key, err error) string {
@@ -239,7 +246,7 @@ func (f *forecast) laterCause(u *unstructured.Unstructured, k object.Key, err er
 	case live.NoDryRun(err):
 		return "a webhook of the cluster allows no dry run"
 	case live.WebhookDown(err):
-		return "a webhook of the cluster does not answer"
+		return webhookDown
 	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
 		f.deferDryRun(u)
 		return "the plan changes its CRD"

@@ -17,7 +17,7 @@ func (w *work) put(
 	ctx context.Context, u *unstructured.Unstructured, k object.Key,
 ) (result *unstructured.Unstructured, left bool, err error) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "apply " + k.Title(), Percent: -1})
-	current, err := w.cluster.Get(ctx, k)
+	current, err := w.cluster.GetWithRetry(ctx, u, w.reporter(ctx, k))
 	if err != nil {
 		return nil, false, err
 	}

@@ -98,6 +98,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case len(live.FixedFields(k.GroupKind(), err)) > 0:
 		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. "+
 			"Nothing was deleted. Plan again.", k.Title(), strings.Join(live.FixedFields(k.GroupKind(), err), ", "))
+	case live.WebhookDown(err):
+		return at("A webhook does not answer", "%s: %s. The next plan asks the webhook again; look whether its pods run.", k.Title(), message(err))
 	case policy.MatchString(message(err)):
 		return at("A policy refuses the object", "%s: %s.", k.Title(), message(err))
 	case webhook.MatchString(message(err)):
@@ -174,7 +176,7 @@ func (k kind) attribute(err error) path.Path {
 var untyped = pattern.New(`failed to create (typed patch|manager for existing) object`)
 
 var (
-	webhook = pattern.New(`admission webhook|failed calling webhook`)
+	webhook = pattern.New(`admission webhook`)
 	policy  = pattern.New(`^ValidatingAdmissionPolicy|ValidatingAdmissionPolicy '`)
 )
 
