@@ -209,7 +209,7 @@ func (f *forecast) obstacle(
 ) (string, error) {
 	if added := live.Foreign(u, current); !added.None() {
 		f.note(fmt.Sprintf("%s: %s, which %s has added, is taken away", k.Title(), shorten(added.Items()), strings.Join(added.By, ", ")))
-		if added.Blocks(err) {
+		if added.Blocks(err) && (k.Kind == "Service" || f.asNew(ctx, u) == nil) { // no other Service may have its ports
 			return "what was added is in the way of a dry run", nil
 		}
 	}
