@@ -175,8 +175,8 @@ func (s SharedFields) Blocks(err error) bool {
 	if s.None() {
 		return false
 	}
-	causes := refusedFields(err)
-	for p := range s.fields.All() {
+	causes, found := refusedFields(err), false
+	for p := range s.fields.All() { // to the end: All allows no other
 		if isBelow(p, s.fields) {
 			continue
 		}
@@ -184,11 +184,9 @@ func (s SharedFields) Blocks(err error) bool {
 		if p[len(p)-1].FieldName != nil {
 			around = around[:strings.LastIndex(around, ".")]
 		}
-		if slices.ContainsFunc(causes, func(field string) bool { return field == around || strings.HasPrefix(field, around+".") }) {
-			return true
-		}
+		found = found || slices.ContainsFunc(causes, func(field string) bool { return field == around || strings.HasPrefix(field, around+".") })
 	}
-	return false
+	return found
 }
 
 // StillIn names those of the fields that another object has, too, with the values that
