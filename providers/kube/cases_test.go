@@ -218,6 +218,20 @@ func TestServiceChangedByHand(t *testing.T) {
 	}
 }
 
+// TestFieldBesideOursBlocks: a field that people have set and that excludes a declared one
+// is named, for the apply does not remove it. The plan is empty once the field is removed.
+func TestFieldBesideOursBlocks(t *testing.T) {
+	w := newWorld(t)
+	config := w.yaml("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {minAvailable: 1, selector: {matchLabels: {app: a}}}\n", map[string]cty.Value{"wait": cty.False})
+	it := w.empty(w.make(thing{}, config), config)
+	w.kubectl("patch", "pdb", "a", "--type=merge", "-p", `{"spec":{"minAvailable":null,"maxUnavailable":1}}`)
+	now := w.refresh(it)
+	says(t, w.plan(now, config).said(), "The API server refuses the object", "The reason may be .spec.maxUnavailable, which the manifest leaves out and kubectl-patch has set")
+	w.kubectl("patch", "pdb", "a", "--type=merge", "-p", `{"spec":{"maxUnavailable":null}}`)
+	it = w.empty(w.make(w.refresh(now), config), config)
+	w.destroy(it)
+}
+
 // TestResizeThatIsRefused: a bound claim of a manifest whose class does not grow, or that
 // should shrink, stays as it is, and the plan of the old size is empty.
 func TestResizeThatIsRefused(t *testing.T) {

@@ -99,7 +99,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. "+
 			"Nothing was deleted. Plan again.", k.Title(), strings.Join(live.FixedFields(k.GroupKind(), err), ", "))
 	case live.WebhookDown(err):
-		return at("A webhook does not answer", "%s: %s. The next plan asks the webhook again; look whether its pods run.", k.Title(), message(err))
+		return at("A webhook does not answer", "%s: %s. The next plan asks the webhook again; look whether its pods run.",
+			k.Title(), message(err))
 	case policy.MatchString(message(err)):
 		return at("A policy refuses the object", "%s: %s.", k.Title(), message(err))
 	case webhook.MatchString(message(err)):
@@ -118,7 +119,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 // accept a new object like that.
 type frozenError struct {
 	error
-	key object.Key
+	key    object.Key
+	beside live.SharedFields
 }
 
 func (e *frozenError) Unwrap() error { return e.error }
@@ -133,6 +135,10 @@ func wayOut(err error) string {
 	var frozen *frozenError
 	if !errors.As(err, &frozen) {
 		return ""
+	}
+	if beside := frozen.beside; !beside.None() {
+		return fmt.Sprintf(" A new object would be accepted. The reason may be %s, which the manifest leaves out and %s has set: "+
+			"remove it with kubectl edit, or undo the change.", shorten(beside.Fields()), strings.Join(beside.By, ", "))
 	}
 	return fmt.Sprintf(" A new object would be accepted, but stoke does not recreate a %s: "+
 		"objects that depend on it could be deleted as well. Undo the change; or delete the object yourself (kubectl delete), and the next apply makes it.", frozen.key.Kind)

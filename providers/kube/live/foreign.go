@@ -49,6 +49,28 @@ func Foreign(u, current *unstructured.Unstructured) SharedFields {
 	return s
 }
 
+// Beside are fields that people have set next to declared ones: they stay, and may be the
+// reason why an apply is refused. Foreign has the others.
+func Beside(u, current *unstructured.Unstructured) SharedFields {
+	s := SharedFields{fields: fieldpath.NewSet()}
+	for _, entry := range current.GetManagedFields() {
+		if ours(entry) || entry.Subresource != "" || !isTool(entry.Manager) {
+			continue
+		}
+		before := s.fields.Size()
+		for p := range setOf(entry).All() {
+			n := len(p)
+			if n > 1 && *p[0].FieldName != "metadata" && object.HasField(u, p[:n-1].String()) && !object.HasField(u, p.String()) {
+				s.fields.Insert(p.Copy())
+			}
+		}
+		if s.fields.Size() > before {
+			s.By = append(s.By, entry.Manager)
+		}
+	}
+	return s
+}
+
 // templates are the paths of pod specifications in objects that make pods.
 var templates = []string{".spec.template.spec", ".spec.jobTemplate.spec.template.spec"}
 
@@ -184,7 +206,7 @@ func (s SharedFields) Blocks(err error) bool {
 		if p[len(p)-1].FieldName != nil {
 			around = around[:strings.LastIndex(around, ".")]
 		}
-		found = found || slices.ContainsFunc(causes, func(field string) bool { return field == around || strings.HasPrefix(field, around+".") })
+		found = found || slices.ContainsFunc(causes, func(field string) bool { return strings.HasPrefix(field+".", around+".") })
 	}
 	return found
 }

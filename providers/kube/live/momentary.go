@@ -108,18 +108,18 @@ func (c *Cluster) momentary(u *unstructured.Unstructured, err error) string {
 func (c *Cluster) ApplyWithRetry(
 	ctx context.Context, u *unstructured.Unstructured, force bool, report func(string),
 ) (*unstructured.Unstructured, error) {
-	return c.retry(ctx, u, report, func() (*unstructured.Unstructured, error) { return c.Apply(ctx, u, false, force) })
+	return retryRequest(ctx, c, u, report, func() (*unstructured.Unstructured, error) { return c.Apply(ctx, u, false, force) })
 }
 
 // GetWithRetry reads the object that u declares as Get does, again and again where its
 // conversion webhook does not answer. It calls report with the cause.
-func (c *Cluster) GetWithRetry(ctx context.Context, u *unstructured.Unstructured, report func(string)) (*unstructured.Unstructured, error) {
-	return c.retry(ctx, u, report, func() (*unstructured.Unstructured, error) { return c.Get(ctx, object.KeyOf(u)) })
+func GetWithRetry(ctx context.Context, c *Cluster, u *unstructured.Unstructured, report func(string)) (*unstructured.Unstructured, error) {
+	return retryRequest(ctx, c, u, report, func() (*unstructured.Unstructured, error) { return c.Get(ctx, object.KeyOf(u)) })
 }
 
-// retry calls ask until its error is not momentary, or until ctx ends.
-func (c *Cluster) retry(
-	ctx context.Context, u *unstructured.Unstructured, report func(string), ask func() (*unstructured.Unstructured, error),
+// retryRequest calls ask until its error is not momentary, or until ctx ends.
+func retryRequest(
+	ctx context.Context, c *Cluster, u *unstructured.Unstructured, report func(string), ask func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		result, err := ask()
