@@ -218,9 +218,9 @@ func TestServiceChangedByHand(t *testing.T) {
 	}
 }
 
-// TestFieldBesideOursBlocks: a field that people have set and that excludes a declared one
+// TestUndeclaredFieldBlocks: a field that people have set and that excludes a declared one
 // is named, for the apply does not remove it. The plan is empty once the field is removed.
-func TestFieldBesideOursBlocks(t *testing.T) {
+func TestUndeclaredFieldBlocks(t *testing.T) {
 	w := newWorld(t)
 	config := w.yaml("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {minAvailable: 1, selector: {matchLabels: {app: a}}}\n", map[string]cty.Value{"wait": cty.False})
 	it := w.empty(w.make(thing{}, config), config)

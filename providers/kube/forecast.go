@@ -266,7 +266,7 @@ func (f *forecast) planRefused(
 		return f.planRecreation(ctx, u, "is deleted and recreated: "+strings.Join(fields, ", ")+" cannot be changed")
 	}
 	if live.Refuses(err) && f.asNew(ctx, u) == nil {
-		return "", &frozenError{err, k, live.Beside(u, current)}
+		return "", &frozenError{err, k, live.ListUndeclared(u, current)}
 	}
 	return "", err
 }

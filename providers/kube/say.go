@@ -119,8 +119,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 // accept a new object like that.
 type frozenError struct {
 	error
-	key    object.Key
-	beside live.SharedFields
+	key        object.Key
+	undeclared live.SharedFields
 }
 
 func (e *frozenError) Unwrap() error { return e.error }
@@ -136,9 +136,9 @@ func wayOut(err error) string {
 	if !errors.As(err, &frozen) {
 		return ""
 	}
-	if beside := frozen.beside; !beside.None() {
+	if others := frozen.undeclared; !others.None() {
 		return fmt.Sprintf(" A new object would be accepted. The reason may be %s, which the manifest leaves out and %s has set: "+
-			"remove it with kubectl edit, or undo the change.", shorten(beside.Fields()), strings.Join(beside.By, ", "))
+			"remove it with kubectl edit, or undo the change.", shorten(others.Fields()), strings.Join(others.By, ", "))
 	}
 	return fmt.Sprintf(" A new object would be accepted, but stoke does not recreate a %s: "+
 		"objects that depend on it could be deleted as well. Undo the change; or delete the object yourself (kubectl delete), and the next apply makes it.", frozen.key.Kind)

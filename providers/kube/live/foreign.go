@@ -49,9 +49,9 @@ func Foreign(u, current *unstructured.Unstructured) SharedFields {
 	return s
 }
 
-// Beside are fields that people have set next to declared ones: they stay, and may be the
+// ListUndeclared lists fields that people have set next to declared ones: they stay, and may be the
 // reason why an apply is refused. Foreign has the others.
-func Beside(u, current *unstructured.Unstructured) SharedFields {
+func ListUndeclared(u, current *unstructured.Unstructured) SharedFields {
 	s := SharedFields{fields: fieldpath.NewSet()}
 	for _, entry := range current.GetManagedFields() {
 		if ours(entry) || entry.Subresource != "" || !isTool(entry.Manager) {
