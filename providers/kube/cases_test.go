@@ -140,7 +140,6 @@ func TestWebhookThatMutates(t *testing.T) {
 			if r.Diagnostics.HasErrors() {
 				t.Fatal(r.Diagnostics)
 			}
-			t.Log(r.Diagnostics)
 			it = w.empty(it, config)
 			config = w.yaml(configMap1("a", "2"))
 			if it, r = w.apply(w.plan(it, config)); r.Diagnostics.HasErrors() {

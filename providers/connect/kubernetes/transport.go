@@ -139,6 +139,6 @@ func passing(err error) bool {
 // isLostHTTP2 reports a request whose HTTP/2 connection ended: pings were not answered, or
 // the server closed the connection. net/http has no type for these errors.
 func isLostHTTP2(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "http2: client connection lost") || strings.Contains(text, "http2: server sent GOAWAY and closed the connection")
+	return strings.Contains(err.Error(), "http2: client connection lost") ||
+		strings.Contains(err.Error(), "http2: server sent GOAWAY and closed the connection")
 }
