@@ -121,6 +121,10 @@ func (f *forecast) todo(u *unstructured.Unstructured, k, text, hash string) stri
 func (f *forecast) planText(ctx context.Context, u *unstructured.Unstructured, name string) (string, error) {
 	k := object.KeyOf(u)
 	current, err := f.cluster.Get(ctx, k)
+	if live.WebhookDown(err) {
+		f.deferDryRun(u)
+		return f.unchecked(k, webhookDown)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -205,7 +209,7 @@ func (f *forecast) obstacle(
 ) (string, error) {
 	if added := live.Foreign(u, current); !added.None() {
 		f.note(fmt.Sprintf("%s: %s, which %s has added, is taken away", k.Title(), shorten(added.Items()), strings.Join(added.By, ", ")))
-		if added.Blocks(err) {
+		if added.Blocks(err) && (k.Kind == "Service" || f.asNew(ctx, u) == nil) { // no other Service may have its ports
 			return "what was added is in the way of a dry run", nil
 		}
 	}
@@ -219,6 +223,9 @@ func (f *forecast) obstacle(
 	f.deferDryRun(u)
 	return "it moves to another version of its kind", nil
 }
+
+// webhookDown is the reason of a plan without a dry run.
+const webhookDown = "a webhook of the cluster does not answer"
 
 // laterCause returns the cause of a refusal that may be over when the plan is applied;
 // "" for another refusal.
@@ -239,7 +246,7 @@ func (f *forecast) laterCause(u *unstructured.Unstructured, k object.Key, err er
 	case live.NoDryRun(err):
 		return "a webhook of the cluster allows no dry run"
 	case live.WebhookDown(err):
-		return "a webhook of the cluster does not answer"
+		return webhookDown
 	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
 		f.deferDryRun(u)
 		return "the plan changes its CRD"
@@ -259,7 +266,7 @@ func (f *forecast) planRefused(
 		return f.planRecreation(ctx, u, "is deleted and recreated: "+strings.Join(fields, ", ")+" cannot be changed")
 	}
 	if live.Refuses(err) && f.asNew(ctx, u) == nil {
-		return "", &frozenError{err, k}
+		return "", &frozenError{err, k, live.ListUndeclared(u, current)}
 	}
 	return "", err
 }

@@ -17,7 +17,7 @@ func (w *work) put(
 	ctx context.Context, u *unstructured.Unstructured, k object.Key,
 ) (result *unstructured.Unstructured, left bool, err error) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "apply " + k.Title(), Percent: -1})
-	current, err := w.cluster.Get(ctx, k)
+	current, err := live.GetWithRetry(ctx, w.cluster, u, w.reporter(ctx, k))
 	if err != nil {
 		return nil, false, err
 	}
@@ -56,8 +56,20 @@ func (w *work) put(
 		if shared := live.SharedBy(current, result); !shared.None() {
 			return nil, false, &keptError{k, shared} // another manager was faster
 		}
+		w.noteStill(k, live.Foreign(u, current).StillIn(current, result))
 	}
 	return result, left, err
+}
+
+// noteStill warns of fields that were taken away, and that the result has again.
+func (w *work) noteStill(k object.Key, fields []string) {
+	if len(fields) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.diags.AddAttributeWarning(w.kind.at, "Fields are there again", fmt.Sprintf("%s: %s was taken away, and the API "+
+		"server or a webhook has set it again. Declare it, or change what sets it.", k.Title(), shorten(fields)))
 }
 
 // prepare makes way for the apply of an object that is there: see leaveToScaler.

@@ -43,6 +43,12 @@ func (r *set) Read(ctx context.Context, req resource.ReadRequest, resp *resource
 	texts, strayed := map[string]string{}, false
 	for name, before := range state.texts() {
 		u, text, err := r.look(ctx, cluster, name, before, id, was.objects[name])
+		if live.WebhookDown(err) && !call.Settling {
+			resp.Diagnostics.AddAttributeWarning(objectsAt.AtMapKey(name), "Object cannot be read",
+				sentence(err)+" The object is taken to be as the state has it.")
+			texts[name] = before
+			continue
+		}
 		if err != nil {
 			resp.Diagnostics.AddAttributeError(objectsAt.AtMapKey(name), "Object cannot be read", sentence(err))
 			return

@@ -158,11 +158,15 @@ func (w *world) refusals() []refusal {
 		return all
 	}
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 80}]}\n---\n"
+	job := func(image string) string { // which is recreated
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: \"" + image + "\"}]}}}\n---\n"
+	}
+	const image = "job/j .spec.template.spec.containers[0].image"
 	return []refusal{
-		{kind: "kube_manifest", config: [2]map[string]cty.Value{yaml(service + configMap1("la", "1") + configMap1("lb", "1")), yaml(configMap1("la", "2") + configMap1("lb", "1") + configMap1("lc", "1"))},
+		{kind: "kube_manifest", config: [2]map[string]cty.Value{yaml(service + job("x:1") + configMap1("la", "1") + configMap1("lb", "1")), yaml(job("x:2") + configMap1("la", "2") + configMap1("lb", "1") + configMap1("lc", "1"))},
 			want: [2]map[string]string{
-				{"configmap/la .data.a": "1", "configmap/lb .data.a": "1", "service/s .spec.ports[0].port": "80"},
-				{"configmap/la .data.a": "2", "configmap/lb .data.a": "1", "configmap/lc .data.a": "1", "service/s .spec.ports[0].port": ""},
+				{image: "x:1", "configmap/la .data.a": "1", "configmap/lb .data.a": "1", "service/s .spec.ports[0].port": "80"},
+				{image: "x:2", "configmap/la .data.a": "2", "configmap/lb .data.a": "1", "configmap/lc .data.a": "1", "service/s .spec.ports[0].port": ""},
 			}},
 		{kind: "kube_config_map", config: [2]map[string]cty.Value{in(map[string]cty.Value{"data": texts("a", "1")}), in(map[string]cty.Value{"data": texts("b", "2")})},
 			want: [2]map[string]string{{"configmap/r .data": `{"a":"1"}`}, {"configmap/r .data": `{"b":"2"}`}}},

@@ -98,6 +98,9 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case len(live.FixedFields(k.GroupKind(), err)) > 0:
 		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. "+
 			"Nothing was deleted. Plan again.", k.Title(), strings.Join(live.FixedFields(k.GroupKind(), err), ", "))
+	case live.WebhookDown(err):
+		return at("A webhook does not answer", "%s: %s. The next plan asks the webhook again; look whether its pods run.",
+			k.Title(), message(err))
 	case policy.MatchString(message(err)):
 		return at("A policy refuses the object", "%s: %s.", k.Title(), message(err))
 	case webhook.MatchString(message(err)):
@@ -116,7 +119,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 // accept a new object like that.
 type frozenError struct {
 	error
-	key object.Key
+	key        object.Key
+	undeclared live.SharedFields
 }
 
 func (e *frozenError) Unwrap() error { return e.error }
@@ -131,6 +135,10 @@ func wayOut(err error) string {
 	var frozen *frozenError
 	if !errors.As(err, &frozen) {
 		return ""
+	}
+	if others := frozen.undeclared; !others.None() {
+		return fmt.Sprintf(" A new object would be accepted. The reason may be %s, which the manifest leaves out and %s has set: "+
+			"remove it with kubectl edit, or undo the change.", shorten(others.Fields()), strings.Join(others.By, ", "))
 	}
 	return fmt.Sprintf(" A new object would be accepted, but stoke does not recreate a %s: "+
 		"objects that depend on it could be deleted as well. Undo the change; or delete the object yourself (kubectl delete), and the next apply makes it.", frozen.key.Kind)
@@ -174,7 +182,7 @@ func (k kind) attribute(err error) path.Path {
 var untyped = pattern.New(`failed to create (typed patch|manager for existing) object`)
 
 var (
-	webhook = pattern.New(`admission webhook|failed calling webhook`)
+	webhook = pattern.New(`admission webhook`)
 	policy  = pattern.New(`^ValidatingAdmissionPolicy|ValidatingAdmissionPolicy '`)
 )
 

@@ -139,6 +139,8 @@ func TestTemplateChangedByHand(t *testing.T) {
 		{"scalar", `{"hostNetwork":true,"terminationGracePeriodSeconds":5}`, ".spec.template.spec.hostNetwork, .spec.template.spec.terminationGracePeriodSeconds"},
 		{"structure", `{"securityContext":{"runAsUser":7}}`, ".spec.template.spec.securityContext.runAsUser"},
 		{"container", `{"containers":[{"name":"web","livenessProbe":{"tcpSocket":{"port":80}}}]}`, `containers[name="web"].livenessProbe`},
+		{"account", `{"serviceAccountName":"other"}`, ".spec.template.spec.serviceAccountName"},
+		{"lists", `{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"web","volumeMounts":[{"name":"v","mountPath":"/v"}],"ports":[{"containerPort":80}]}]}`, ".spec.template.spec.volumes"},
 		{"atomic list", `{"tolerations":[{"operator":"Exists"}]}`, ".spec.template.spec.tolerations"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,6 +159,24 @@ func TestTemplateChangedByHand(t *testing.T) {
 			}
 		})
 	}
+	t.Run("handler", func(t *testing.T) { // a probe has one, and ours may not be added to the other
+		w := *w
+		w.t = t
+		config := w.yaml(strings.Replace(less, "        env:", "        readinessProbe: {httpGet: {path: /, port: 80}}\n        env:", 1), map[string]cty.Value{"wait": cty.False})
+		it = w.empty(w.make(w.refresh(it), config), config)
+		before := w.field("deployment/web", ".spec.template.spec")
+		w.kubectl("patch", "deployment", "web", "--type=json", "-p", `[{"op":"replace","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["x"]}}}]`)
+		now := w.refresh(it)
+		pl := w.plan(now, config)
+		if notes := strings.Join(pl.notes, "\n"); pl.said().HasErrors() || pl.noop() || !strings.Contains(notes, `containers[name="web"].readinessProbe.exec, which kubectl-patch has added, is taken away`) {
+			t.Fatalf("%v %s", pl.said(), notes)
+		}
+		it = w.empty(w.make(now, config), config)
+		if got := w.field("deployment/web", ".spec.template.spec"); got != before {
+			t.Errorf("the template is %s, want %s", got, before)
+		}
+	})
+	it = w.make(w.refresh(it), config)
 	w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"template":{"spec":{"hostNetwork":true,"dnsPolicy":"Default"}}}}`)
 	w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"template":{"spec":{"hostNetwork":null,"dnsPolicy":"ClusterFirst"}}}}`)
 	if pl := w.plan(w.refresh(it), config); !pl.noop() {

@@ -133,5 +133,12 @@ func passing(err error) bool {
 	case errors.As(err, &e):
 		return true
 	}
-	return isConnection(err)
+	return isConnection(err) || isLostHTTP2(err)
+}
+
+// isLostHTTP2 reports a request whose HTTP/2 connection ended: pings were not answered, or
+// the server closed the connection. net/http has no type for these errors.
+func isLostHTTP2(err error) bool {
+	return strings.Contains(err.Error(), "http2: client connection lost") ||
+		strings.Contains(err.Error(), "http2: server sent GOAWAY and closed the connection")
 }

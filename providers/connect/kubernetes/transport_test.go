@@ -1,7 +1,9 @@
 package kubernetes
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -54,5 +56,75 @@ func TestCutAnswers(t *testing.T) {
 		if got, err := ask(http.MethodGet, path); !strings.HasPrefix(text, got) || got == text || err == nil || asked.Load() != 1 {
 			t.Errorf("%s is %q, %v, after %d requests", path, got, err, asked.Load())
 		}
+	}
+}
+
+// frozen is a connection that reads nothing more once the channel is closed: pings are not
+// answered.
+type frozen struct {
+	net.Conn
+	ice <-chan struct{}
+}
+
+func (f frozen) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	select {
+	case <-f.ice:
+		select {} // until the test process ends
+	default:
+		return n, err
+	}
+}
+
+// freezing freezes the first connection of a listener.
+type freezing struct {
+	net.Listener
+	ice   <-chan struct{}
+	taken atomic.Bool
+}
+
+func (f *freezing) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	if err == nil && f.taken.CompareAndSwap(false, true) {
+		c = frozen{c, f.ice}
+	}
+	return c, err
+}
+
+// TestLostHTTP2Connection: a request whose HTTP/2 connection no longer answers pings is
+// sent again over another connection, also where it deletes or applies.
+func TestLostHTTP2Connection(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch} {
+		t.Run(method, func(t *testing.T) {
+			ice, first := make(chan struct{}), atomic.Bool{}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if first.CompareAndSwap(false, true) {
+					close(ice)
+					<-r.Context().Done()
+					return
+				}
+				io.WriteString(w, r.Proto)
+			}))
+			server.Listener = &freezing{Listener: server.Listener, ice: ice}
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			base := server.Client().Transport.(*http.Transport)
+			base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 100 * time.Millisecond, PingTimeout: 100 * time.Millisecond}
+			waits := 0
+			r := &retrying{next: base, waiting: func(_ context.Context, err error) { waits++; t.Log(err) }}
+			r.patience.Store(int64(time.Minute))
+			req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := r.RoundTrip(req)
+			if err != nil {
+				t.Fatalf("the request is not sent again: %v", err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if string(body) != "HTTP/2.0" || err != nil || waits == 0 {
+				t.Errorf("the answer is %q, %v, after %d waits", body, err, waits)
+			}
+		})
 	}
 }

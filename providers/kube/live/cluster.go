@@ -31,11 +31,11 @@ const (
 	// page is how many objects a list asks for at a time.
 	page = 500
 	// fewMarks is the number of resources whose objects of a kind are listed by their
-	// marks. The objects of all further resources share one list, with every object of
-	// the kind that any stoke has marked.
+	// marks. The objects of all further resources share one list, with every other object
+	// of the kind that any stoke has marked.
 	fewMarks = 8
 	// gathering is how long the first list of a kind waits for resources that are read
-	// at the same time: the engine reads ten at once.
+	// at the same time, since the last one came: the engine reads ten at once.
 	gathering = 3 * time.Millisecond
 )
 
@@ -161,6 +161,7 @@ type markLists struct {
 	labels  map[string]string // the selector of the list that has the objects of a resource
 	waiting []string          // resources that have none yet
 	reading chan struct{}     // closed when the list that is read has been read; nil for none
+	rest    string            // the selector of the list that further resources share; "" for none yet
 }
 
 // selectMark returns the label selector of a list that has the objects of a kind and a
@@ -200,18 +201,16 @@ func selectMark(ctx context.Context, c *Cluster, of schema.GroupVersionKind, id 
 	reading := make(chan struct{})
 	m.reading = reading
 	if len(m.labels) == 0 {
-		c.mu.Unlock()
-		select {
-		case <-time.After(gathering):
-		case <-ctx.Done():
-		}
-		c.mu.Lock()
+		gather(ctx, c, m)
 	}
 	ids := append(slices.DeleteFunc(m.waiting, func(other string) bool { return other == id }), id)
 	slices.Sort(ids)
 	switch m.waiting = nil; {
+	case m.rest != "":
+		label = m.rest
 	case len(m.labels)+len(ids) > fewMarks:
-		label = Mark
+		label = unlisted(m.labels)
+		m.rest = label
 	case len(ids) == 1:
 		label = Mark + "=" + id
 	default:
@@ -226,6 +225,29 @@ func selectMark(ctx context.Context, c *Cluster, of schema.GroupVersionKind, id 
 		m.reading = nil
 		close(reading)
 	}
+}
+
+// gather waits until no further resource has come for a while, or so many that they share
+// one list. The caller holds the lock of c.
+func gather(ctx context.Context, c *Cluster, m *markLists) {
+	for before := -1; len(m.waiting) > before && len(m.waiting) < fewMarks && ctx.Err() == nil; {
+		before = len(m.waiting)
+		c.mu.Unlock()
+		select {
+		case <-time.After(gathering):
+		case <-ctx.Done():
+		}
+		c.mu.Lock()
+	}
+}
+
+// unlisted returns the selector of the marked objects that no list by mark has: those are
+// not read twice.
+func unlisted(listed map[string]string) string {
+	if len(listed) == 0 {
+		return Mark
+	}
+	return Mark + "," + Mark + " notin (" + strings.Join(slices.Sorted(maps.Keys(listed)), ",") + ")"
 }
 
 func (c *Cluster) list(ctx context.Context, of listed) (map[types.NamespacedName]*unstructured.Unstructured, error) {

@@ -32,16 +32,40 @@ func Foreign(u, current *unstructured.Unstructured) SharedFields {
 				added.Insert(p.Copy())
 			}
 		}
-		items := added.Union(fieldpath.NewSet())
 		for p := range set.All() {
-			if isInItem(p, items) {
-				s.fields.Insert(p.Copy())
-			} else if begun && addedToTemplate(p, u, current) {
+			if begun && !isBelow(p, added) && addedToTemplate(p, u, current) {
 				added.Insert(p.Copy())
+			}
+		}
+		for p := range set.All() {
+			if isBelow(p, added) { // the items of a list go with the list
+				s.fields.Insert(p.Copy())
 			}
 		}
 		if !added.Empty() {
 			s.fields, s.By = s.fields.Union(added), append(s.By, entry.Manager)
+		}
+	}
+	return s
+}
+
+// ListUndeclared lists fields that people have set next to declared ones: they stay, and may be the
+// reason why an apply is refused. Foreign has the others.
+func ListUndeclared(u, current *unstructured.Unstructured) SharedFields {
+	s := SharedFields{fields: fieldpath.NewSet()}
+	for _, entry := range current.GetManagedFields() {
+		if ours(entry) || entry.Subresource != "" || !isTool(entry.Manager) {
+			continue
+		}
+		before := s.fields.Size()
+		for p := range setOf(entry).All() {
+			n := len(p)
+			if n > 1 && *p[0].FieldName != "metadata" && object.HasField(u, p[:n-1].String()) && !object.HasField(u, p.String()) {
+				s.fields.Insert(p.Copy())
+			}
+		}
+		if s.fields.Size() > before {
+			s.By = append(s.By, entry.Manager)
 		}
 	}
 	return s
@@ -63,7 +87,11 @@ func addedToTemplate(p fieldpath.Path, u, current *unstructured.Unstructured) bo
 	if last.FieldName == nil || !there || object.HasField(u, field) {
 		return false
 	}
-	return !object.HasField(u, p[:len(p)-1].String()) || !isDefault(*last.FieldName, live)
+	parent := p[:len(p)-1].String()
+	if *last.FieldName == "serviceAccount" { // the API server copies it from serviceAccountName, and back where only this one is left
+		return !object.HasField(u, parent+".serviceAccountName")
+	}
+	return !object.HasField(u, parent) || !isDefault(*last.FieldName, live)
 }
 
 // isDefault reports a value that the API sets in pod templates that leave it out.
@@ -78,7 +106,7 @@ func isDefault(field string, live any) bool {
 		"timeoutSeconds": {int64(1)}, "periodSeconds": {int64(10)}, "successThreshold": {int64(1)}, "failureThreshold": {int64(3)},
 		"defaultMode": {int64(420)},
 	}
-	return field == "serviceAccount" || slices.Contains(defaults[field], live) // a copy of serviceAccountName
+	return slices.Contains(defaults[field], live)
 }
 
 // valueAt returns the value at a path.
@@ -163,12 +191,40 @@ func matchesItem(v any, e fieldpath.PathElement) bool {
 	})
 }
 
-// Blocks reports that an apply was refused for the lists of the items.
+// Blocks reports that an apply was refused for a list of added items, or for a structure
+// of added fields: a probe has one handler, and ours is another one.
 func (s SharedFields) Blocks(err error) bool {
-	lists := refusedLists(err)
-	return !s.None() && slices.ContainsFunc(s.Items(), func(item string) bool {
-		return slices.Contains(lists, withoutItems(item))
-	})
+	if s.None() {
+		return false
+	}
+	causes, found := refusedFields(err), false
+	for p := range s.fields.All() { // to the end: All allows no other
+		if isBelow(p, s.fields) {
+			continue
+		}
+		around := withoutItems(p.String())
+		if p[len(p)-1].FieldName != nil {
+			around = around[:strings.LastIndex(around, ".")]
+		}
+		found = found || slices.ContainsFunc(causes, func(field string) bool { return strings.HasPrefix(field+".", around+".") })
+	}
+	return found
+}
+
+// StillIn names those of the fields that another object has, too, with the values that
+// they have in before.
+func (s SharedFields) StillIn(before, after *unstructured.Unstructured) (names []string) {
+	if s.None() {
+		return nil
+	}
+	for p := range s.fields.All() {
+		had, was := valueAt(before.Object, p)
+		has, is := valueAt(after.Object, p)
+		if !isBelow(p, s.fields) && was && is && value.Equals(value.NewValueInterface(had), value.NewValueInterface(has)) {
+			names = append(names, p.String())
+		}
+	}
+	return names
 }
 
 // Items are the additions, such as .spec.ports[port=81,protocol="TCP"], without the
@@ -192,18 +248,17 @@ func isBelow(p fieldpath.Path, set *fieldpath.Set) bool {
 	return false
 }
 
-// refusedLists are the lists that an apply was refused for, such as spec.ports.
-func refusedLists(err error) (lists []string) {
+// refusedFields are the fields that an apply was refused for, such as .spec.ports.name,
+// without the items of lists that they are in.
+func refusedFields(err error) (fields []string) {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
 	for _, cause := range status.Status().Details.Causes {
-		if at := strings.LastIndex(cause.Field, "["); at > 0 {
-			lists = append(lists, withoutItems("."+cause.Field[:at]))
-		}
+		fields = append(fields, withoutItems("."+cause.Field))
 	}
-	return lists
+	return fields
 }
 
 // withoutItems leaves out which items of lists a path leads through.

@@ -5,15 +5,16 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestSelectMark: resources that ask while a list is read share the next one, and many
-// resources share one list of all objects.
+// resources share one list of all objects that were not in a list before.
 func TestSelectMark(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	for others, want := range map[int]string{1: Mark + "=id-01", 3: Mark + " in (id-01,id-02,id-03)", fewMarks: Mark} {
+	for others, want := range map[int]string{1: Mark + "=id-01", 3: Mark + " in (id-01,id-02,id-03)", fewMarks: Mark + "," + Mark + " notin (id-00)"} {
 		c := New(nil)
 		first, done := selectMark(t.Context(), c, kind, "id-00")
 		if first != Mark+"=id-00" {
@@ -45,7 +46,7 @@ func TestSelectMark(t *testing.T) {
 		if len(got) != 1 || !got[want] {
 			t.Errorf("%d resources are in the lists of %v, want %s", others, got, want)
 		}
-		if last, _ := selectMark(t.Context(), c, kind, "id-99"); others == fewMarks && last != Mark {
+		if last, _ := selectMark(t.Context(), c, kind, "id-99"); others == fewMarks && last != want {
 			t.Errorf("one resource more is in the list of %s", last)
 		}
 	}
@@ -54,8 +55,8 @@ func TestSelectMark(t *testing.T) {
 	}
 }
 
-// TestFirstListGathers: resources that are read at the same time share the first list,
-// and more than a few of them share the list of all objects.
+// TestFirstListGathers: resources that are read at the same time, or each a moment after
+// another, share the first list, and more than a few of them share the list of all objects.
 func TestFirstListGathers(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	for resources, want := range map[int]string{1: Mark + "=id-0", 3: Mark + " in (id-0,id-1,id-2)", fewMarks + 1: Mark} {
@@ -63,6 +64,7 @@ func TestFirstListGathers(t *testing.T) {
 			c, all := New(nil), sync.WaitGroup{}
 			for i := range resources {
 				all.Go(func() {
+					time.Sleep(time.Duration(i) * gathering * 2 / 3)
 					label, done := selectMark(t.Context(), c, kind, fmt.Sprintf("id-%d", i))
 					defer done()
 					if label != want {

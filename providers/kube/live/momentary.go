@@ -108,8 +108,21 @@ func (c *Cluster) momentary(u *unstructured.Unstructured, err error) string {
 func (c *Cluster) ApplyWithRetry(
 	ctx context.Context, u *unstructured.Unstructured, force bool, report func(string),
 ) (*unstructured.Unstructured, error) {
+	return retryRequest(ctx, c, u, report, func() (*unstructured.Unstructured, error) { return c.Apply(ctx, u, false, force) })
+}
+
+// GetWithRetry reads the object that u declares as Get does, again and again where its
+// conversion webhook does not answer. It calls report with the cause.
+func GetWithRetry(ctx context.Context, c *Cluster, u *unstructured.Unstructured, report func(string)) (*unstructured.Unstructured, error) {
+	return retryRequest(ctx, c, u, report, func() (*unstructured.Unstructured, error) { return c.Get(ctx, object.KeyOf(u)) })
+}
+
+// retryRequest calls ask until its error is not momentary, or until ctx ends.
+func retryRequest(
+	ctx context.Context, c *Cluster, u *unstructured.Unstructured, report func(string), ask func() (*unstructured.Unstructured, error),
+) (*unstructured.Unstructured, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		result, err := c.Apply(ctx, u, false, force)
+		result, err := ask()
 		why := c.momentary(u, err)
 		if why == "" || ctx.Err() != nil {
 			return result, err
@@ -123,13 +136,13 @@ func (c *Cluster) ApplyWithRetry(
 	}
 }
 
-// WebhookDown reports that an API server could not ask an admission webhook: it may
-// not run yet, or not be reachable yet.
+// WebhookDown reports that an API server could not ask a webhook, for admission or for
+// the conversion between versions: it may not run yet, or not be reachable yet.
 func WebhookDown(err error) bool {
 	return apierrors.IsInternalError(err) && failedWebhook.MatchString(err.Error())
 }
 
-var failedWebhook = pattern.New(`failed calling webhook`)
+var failedWebhook = pattern.New(`failed calling webhook|conversion webhook for .* failed: Post "`)
 
 // Misfit reports that an object does not fit the schema that the API server has of
 // its kind, whatever the schema in force a moment later says.
