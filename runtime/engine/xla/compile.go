@@ -31,16 +31,20 @@ func (p *programs) compile(name string, write func() (string, error)) (Program, 
 	if err != nil {
 		return nil, err
 	}
-	var flags map[string]any
-	if p.deterministic {
-		flags = map[string]any{"xla_gpu_deterministic_ops": true}
-	}
-	made, err := p.share(text, flags)
+	made, err := p.share(text, p.flags())
 	if err != nil {
 		return nil, fmt.Errorf("compile model %q: %w", p.model.Name, err)
 	}
 	p.compiled[name] = made
 	return made, nil
+}
+
+// flags are XLA's debug options.
+func (p *programs) flags() map[string]any {
+	if p.deterministic {
+		return map[string]any{"xla_gpu_deterministic_ops": true}
+	}
+	return nil
 }
 
 // share returns the program of a text and flags, compiled once for the device.

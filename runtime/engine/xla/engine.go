@@ -66,7 +66,7 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 	}
 	r.stale = true
 	if err := r.prepare(); err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	return r, nil
 }

@@ -224,6 +224,18 @@ func TestOutOfMemory(t *testing.T) {
 	p.compare(8, b, 2e-5)
 }
 
+// Where XLA has too little memory to compile a step, a smaller one tells what would fit.
+func TestOutOfMemoryWhileCompiling(t *testing.T) {
+	m, device := everything(), &xlatest.Device{Limit: 100, Temporary: 60, Refuse: func(text string) bool {
+		return strings.Contains(text, "_step {") && !strings.Contains(text, "tensor<4x1xi32>")
+	}}
+	_, err := xla.New(device).Build(m, engine.Options{MicroBatch: 16})
+	var small *xla.MemoryError
+	if !errors.As(err, &small) || !errors.Is(err, xla.ErrMemory) || small.Batch != 16 || small.Fits != 6 { // 100/60 of 4
+		t.Fatalf("%v: %+v", err, small)
+	}
+}
+
 // The compute type decides about activations and products; deterministic runs are f32
 // and say so to XLA.
 func TestComputeTypes(t *testing.T) {
