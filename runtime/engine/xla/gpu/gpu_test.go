@@ -230,7 +230,7 @@ func TestTooLargeOnGPU(t *testing.T) {
 			return err
 		}
 		defer r.Close()
-		ones := slices.Repeat([]float64{1}, micro)
+		ones := slices.Repeat([]float32{1}, micro)
 		s, err := r.Stage(t.Context(), xlatest.Batch(m, 1, ones...), nil)
 		if err != nil {
 			return err
