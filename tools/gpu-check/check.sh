@@ -4,6 +4,7 @@
 # bits, kills, two runs on one GPU. It prints a table, at most 12,000 characters, and ends with
 # 1 where a line of it failed: a part that fails does not end the others, and a part for which
 # LIMIT seconds (540) do not suffice is left out. RESULTS=FOLDER gets the table and all logs.
+# PARTS names some of the parts: "health numbers runs speed kills memory" are all.
 # LONG=1 checks all models, 200 kills, and memory over 10 minutes in place of that: in parts
 # of 8 minutes at most. Each call goes on where the last one ended, and ends with 3 where
 # there is more to do; RESTART=1 begins again.
@@ -13,7 +14,7 @@ if [ -z "${LONG:-}" ]; then LIMIT=${LIMIT:-540}; fi
 . ./parts.sh
 exec 2>errors.log # XLA writes dozens of lines there for each process
 : >table.txt
-unpack bin/*.xz data/cifar10/*.xz || exit 1
+unpack bin/*.xz data/*/*.xz || exit 1
 chmod +x bin/*
 ln -sf stoke-trainer-gpu bin/stoke-trainer # it does all that stoke-trainer does
 rm -rf run-*
@@ -159,25 +160,29 @@ if [ -n "${LONG:-}" ]; then
 	finish
 fi
 
-say "== health"
-expect "stoke-gpu list" timeout 30 stoke-gpu list
 fit=1
-expect "stoke-gpu check, with a product" measured_check
-if [ $failed = 1 ]; then fit=0; fi
+if wants health; then
+	say "== health"
+	expect "stoke-gpu list" timeout 30 stoke-gpu list
+	expect "stoke-gpu check, with a product" measured_check
+	if [ $failed = 1 ]; then fit=0; fi
+fi
 
-say "== numbers: 20 updates against float64"
 tests() { # log, test, seconds, text that its log must have: prints the lines of a failure
 	gpu.test -test.run "$2\$" -test.v -test.timeout "$3s" >"$1" 2>&1 && grep -q "$4" "$1" && return 0
 	grep -E '_test.go:|^ *--- |^panic|^FAIL' "$1" | tail -n 10
 	return 1
 }
-numbers() { tests numbers.log TestOnGPU 240 'off by' && echo "3 models, 3 compute types"; }
-expect "parameters against float64" numbers
-offs numbers.log
-too_large() { tests large.log TestTooLargeOnGPU 100 'would fit' && grep 'would fit' large.log | sed 's/.*go:[0-9]*: //' | tail -n 1; }
-expect "too large a micro-batch" too_large
+if wants numbers; then
+	say "== numbers: 20 updates against float64"
+	numbers() { tests numbers.log TestOnGPU 240 'off by' && echo "3 models, 3 compute types"; }
+	expect "parameters against float64" numbers
+	offs numbers.log
+	too_large() { tests large.log TestTooLargeOnGPU 100 'would fit' && grep 'would fit' large.log | sed 's/.*go:[0-9]*: //' | tail -n 1; }
+	expect "too large a micro-batch" too_large
+fi
 
-if [ -d data ]; then
+if [ -d data ] && wants runs; then
 	say "== runs through the local launcher"
 	# A GPU that check calls unfit starts no worker where gpu_health is required.
 	[ $fit = 1 ] || sed -i 's/"required"/"reported"/' mnist.tf
@@ -192,66 +197,76 @@ if [ -d data ]; then
 	enough 120 "ResNet-20" && expect "ResNet-20 in bf16, accuracy ≥ 0.80" run resnet20 resnet20
 fi
 
-say "== speed, steps per second (data resident, forward, backward and update)"
-enough 90 "mnist-cnn" && beside mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0 # with dropout, which the twin has not
-enough 90 "resnet20" && beside resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0
-atLeast() { # name, number, least
-	row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print ((n >= least && n > 0) ? "ok" : "FAILED") }')" "${2:-nothing} micro-batches/s, want $3"
-}
-measured() { bench "$1" --shape 28x28 --batch 64 --mode "$2" --seconds 0.3; }
-enough 60 "leases" && atLeast "mlp 64, lease of 16" "$(measured mlp lease)" 10000
-enough 60 "leases" && atLeast "mnist-cnn 64, lease of 16" "$(measured mnist-cnn lease)" 3000
-# A run with one worker, without its data: against the same network with everything resident.
-if enough 60 "resnet20, one worker"; then
-	alone=$(bench resnet20 --shape 32x32x3 --batch 128 --compute-type bf16 --mode worker --seconds 0.3)
-	whole=$(bench resnet20 --shape 32x32x3 --batch 128 --compute-type bf16 --seconds 0.3)
-	row "resnet20, one worker of resident" "$(awk -v a="${alone:-0}" -v w="${whole:-0}" 'BEGIN { print ((a > 0 && a >= 0.9 * w) ? "ok" : "FAILED") }')" \
-		"${alone:-nothing} of ${whole:-nothing} steps/s, want 0.9"
+if wants speed; then
+	say "== speed, steps per second (data resident, forward, backward and update)"
+	enough 90 "mnist-cnn" && beside mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0 # with dropout, which the twin has not
+	enough 90 "resnet20" && beside resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0
+	atLeast() { # name, number, least
+		row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print ((n >= least && n > 0) ? "ok" : "FAILED") }')" "${2:-nothing} micro-batches/s, want $3"
+	}
+	measured() { bench "$1" --shape 28x28 --batch 64 --mode "$2" --seconds 0.3; }
+	enough 60 "leases" && atLeast "mlp 64, lease of 16" "$(measured mlp lease)" 10000
+	enough 60 "leases" && atLeast "mnist-cnn 64, lease of 16" "$(measured mnist-cnn lease)" 3000
+	# A run with one worker, without its data: against the same network with everything resident.
+	if enough 60 "resnet20, one worker"; then
+		alone=$(bench resnet20 --shape 32x32x3 --batch 128 --compute-type bf16 --mode worker --seconds 0.3)
+		whole=$(bench resnet20 --shape 32x32x3 --batch 128 --compute-type bf16 --seconds 0.3)
+		row "resnet20, one worker of resident" "$(awk -v a="${alone:-0}" -v w="${whole:-0}" 'BEGIN { print ((a > 0 && a >= 0.9 * w) ? "ok" : "FAILED") }')" \
+			"${alone:-nothing} of ${whole:-nothing} steps/s, want 0.9"
+	fi
+	enough 30 "mlp, staged" && atLeast "mlp 64, staged" "$(measured mlp staged)" 1
+	enough 60 "deterministic bits" && expect "deterministic bits" same_bits bits
 fi
-enough 30 "mlp, staged" && atLeast "mlp 64, staged" "$(measured mlp staged)" 1
-enough 60 "deterministic bits" && expect "deterministic bits" same_bits bits
 
-if [ ! -d data ]; then
-	say "The folder has no data: the runs are left out."
-	exit $failed
+[ -d data ] || say "The folder has no data: the runs and kills are left out."
+if [ -d data ] && wants kills; then
+	say "== kills with resume, two runs on one GPU"
+	if enough 100 "kills of workers"; then
+		kill_workers "$(least 165 "$(left)")" "${KILLS:-10}"
+		row "$made of ${KILLS:-10} kills of workers" "$([ "$made" -ge "${KILLS:-10}" ] && echo ok || echo FAILED)" "$text"
+	fi
+	if enough 60 "two runs on one GPU"; then
+		run first mnist >first.log 2>&1 &
+		first=$!
+		run second mnist >second.log 2>&1 &
+		second=$!
+		ends=0
+		wait $first && ends=$((ends + 1))
+		wait $second && ends=$((ends + 1))
+		row "two runs on one GPU" "$([ $ends = 2 ] && echo ok || echo FAILED)" "$ends succeeded: first.log, second.log"
+	fi
 fi
-say "== kills with resume, two runs on one GPU"
-if enough 100 "kills of workers"; then
-	kill_workers "$(least 165 "$(left)")" "${KILLS:-10}"
-	row "$made of ${KILLS:-10} kills of workers" "$([ "$made" -ge "${KILLS:-10}" ] && echo ok || echo FAILED)" "$text"
-fi
-if enough 60 "two runs on one GPU"; then
-	run first mnist >first.log 2>&1 &
-	first=$!
-	run second mnist >second.log 2>&1 &
-	second=$!
-	ends=0
-	wait $first && ends=$((ends + 1))
-	wait $second && ends=$((ends + 1))
-	row "two runs on one GPU" "$([ $ends = 2 ] && echo ok || echo FAILED)" "$ends succeeded: first.log, second.log"
-fi
-# watch beside a load: a line each second, some of a GPU at work, and the watch's part of a core.
+# watch beside a load: a line each second, some of a GPU at work, and the watch's part of a
+# core. The load's memory of the host is read 20 and 60 seconds after its start.
 watching() {
-	local most=${WATCH:-12} load cpu lines busy
-	stoke-trainer-gpu bench mnist-cnn --engine xla --shape 28x28 --batch 1024 --seconds $((most / 3 + 2)) >/dev/null &
+	local most=${WATCH:-12} load cpu lines busy first last
+	stoke-trainer-gpu bench mnist-cnn --engine xla --shape 28x28 --batch 256 --mode worker --seconds 20 >/dev/null &
 	load=$!
 	sleep 5 # it starts
 	TIMEFORMAT='%U s user, %S s system'
 	cpu=$({ time timeout "$most" stoke-gpu watch --every 1s >watch.log 2>watch.errors.log; } 2>&1)
+	sleep $((15 - most))
+	first=$(rss $load)
+	sleep 40
+	last=$(rss $load)
+	kill $load
 	wait $load
 	lines=$(wc -l <watch.log)
 	busy=$(grep -c '"utilization_percent":[1-9]' watch.log)
-	echo "$lines lines, $busy of a GPU at work, CPU $cpu"
-	[ "$lines" -ge $((most * 8 / 10)) ] && [ "$busy" -gt 0 ]
+	echo "$lines lines, $busy of a GPU at work, CPU $cpu; load: ${first:-nothing} KiB after 20 s, ${last:-nothing} after 60 s"
+	[ "$lines" -ge $((most * 8 / 10)) ] && [ "$busy" -gt 0 ] && ! grows "${first:-0}" "${last:-0}" 3 && [ -n "$last" ]
 }
-enough 40 "stoke-gpu watch" && expect "stoke-gpu watch beside a load" watching
-# A process that is killed leaves no memory on the GPU.
-nothing_left() {
-	local used
-	sleep 2
-	used=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader)
-	echo "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ') in use, processes: ${used:-none}"
-	[ -z "$used" ]
-}
-command -v nvidia-smi >/dev/null && expect "memory of the GPU after all" nothing_left
+if wants memory; then
+	say "== memory, readings"
+	enough 75 "stoke-gpu watch beside a load" && expect "stoke-gpu watch beside a load" watching
+	# A process that is killed leaves no memory on the GPU.
+	nothing_left() {
+		local used
+		sleep 2
+		used=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader)
+		echo "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ') in use, processes: ${used:-none}"
+		[ -z "$used" ]
+	}
+	command -v nvidia-smi >/dev/null && expect "memory of the GPU after all" nothing_left
+fi
 exit $failed

@@ -76,6 +76,8 @@ expect() {
 }
 # offs prints the lines of a test's log that have a distance of parameters.
 offs() { grep 'off by' "$1" | sed 's/.*go:[0-9]*: /    /' | cut -c1-120 | tee -a table.txt; }
+# wants PART reports whether PARTS names a part; without PARTS all are wanted.
+wants() { case " ${PARTS:-$1} " in *" $1 "*) return 0 ;; esac; return 1; }
 least() { echo $(($1 < $2 ? $1 : $2)); }
 # enough SECONDS NAME reports whether so much time is left, and a row where it is not.
 enough() {
