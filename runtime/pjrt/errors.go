@@ -58,5 +58,5 @@ func IsExhausted(err error) bool {
 		return false
 	}
 	return e.Code == ResourceExhausted || strings.Contains(e.Message, "RESOURCE_EXHAUSTED") ||
-		strings.Contains(e.Message, "CUDA_ERROR_OUT_OF_MEMORY")
+		strings.Contains(e.Message, "CUDA_ERROR_OUT_OF_MEMORY") || strings.Contains(e.Message, "CUDNN_STATUS_ALLOC_FAILED")
 }

@@ -3,6 +3,7 @@ package pjrt
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"

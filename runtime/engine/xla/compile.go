@@ -9,14 +9,13 @@ import (
 type programs struct {
 	*maker
 	source
-	deterministic bool
 
 	compiling sync.Mutex         // Stage and Step may compile at the same time
 	compiled  map[string]Program // by the names that compile gives them
 }
 
-func newPrograms(e *maker, s source, deterministic bool) *programs {
-	return &programs{maker: e, source: s, deterministic: deterministic, compiled: make(map[string]Program)}
+func newPrograms(e *maker, s source) *programs {
+	return &programs{maker: e, source: s, compiled: make(map[string]Program)}
 }
 
 // compile returns the program of a name. All replicas of the device share programs of one

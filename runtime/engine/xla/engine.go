@@ -50,7 +50,7 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	r := &replica{
-		programs: newPrograms(e, source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers}, o.Deterministic),
+		programs: newPrograms(e, source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers, deterministic: o.Deterministic}),
 		options:  o,
 		vector:   make([]float32, model.Length(vars)),
 	}

@@ -276,6 +276,23 @@ func TestComputeTypes(t *testing.T) {
 	}
 }
 
+// The gradient of an embedding is a scatter, and in a deterministic run a product, with the
+// same sums: of rows that occur several times, once, and not at all.
+func TestDeterministicEmbedding(t *testing.T) {
+	m := small(model.Features{Type: model.U8, Shape: []int{6}}, model.Layer{Op: model.Embedding, Vocabulary: 16, Units: 4},
+		model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3})
+	for _, deterministic := range []bool{false, true} {
+		p := newPair(t, m, 0.1, engine.Options{MicroBatch: 2, Deterministic: deterministic})
+		p.compare(2, xlatest.Batch(m, 1, 1, 2, 0, 1), 2e-5)
+		for _, c := range p.device.Compiled() {
+			if scatters := strings.Contains(c.Text, "stablehlo.scatter"); scatters != (strings.HasSuffix(c.Name, "_step") && !deterministic) && !strings.HasSuffix(c.Name, "_steps") ||
+				scatters && deterministic {
+				t.Errorf("deterministic %v: %s has a scatter: %v", deterministic, c.Name, scatters)
+			}
+		}
+	}
+}
+
 // A number that is not finite is reported.
 func TestNotFinite(t *testing.T) {
 	p := newPair(t, everything(), 0, engine.Options{MicroBatch: 2})

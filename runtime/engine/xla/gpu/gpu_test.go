@@ -179,8 +179,8 @@ func TestEveryModelOnGPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trained := func(e engine.Engine) []float32 {
-			r, err := e.Build(m, engine.Options{MicroBatch: 8, ComputeType: spec.ComputeF32, Seed: 1})
+		trained := func(e engine.Engine, deterministic bool) []float32 {
+			r, err := e.Build(m, engine.Options{MicroBatch: 8, ComputeType: spec.ComputeF32, Seed: 1, Deterministic: deterministic})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,10 +190,13 @@ func TestEveryModelOnGPU(t *testing.T) {
 			}
 			return parameters(t, r)
 		}
-		d := distance(trained(inFloat64), trained(onGPU))
-		t.Logf("%s: parameters are off by %.2g after %d updates", name, d, updates)
-		if most := map[bool]float64{false: 1e-5, true: 5e-5}[name == "resnet18" || name == "transformer"]; !(d <= most) {
-			t.Errorf("%s: want at most %.2g", name, most)
+		want := trained(inFloat64, false)
+		for _, deterministic := range []bool{false, true} {
+			d := distance(want, trained(onGPU, deterministic))
+			t.Logf("%s, deterministic %v: parameters are off by %.2g after %d updates", name, deterministic, d, updates)
+			if most := map[bool]float64{false: 1e-5, true: 5e-5}[name == "resnet18" || name == "transformer"]; !(d <= most) {
+				t.Errorf("%s: want at most %.2g", name, most)
+			}
 		}
 	}
 }
