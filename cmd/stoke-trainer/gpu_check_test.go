@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -91,6 +93,160 @@ func TestCheckHelpers(t *testing.T) {
 		[ "$(done_of a)" = 1 ] || echo "killed: $(cat x)"
 		true`)
 	if out = strings.TrimSpace(out); code != 0 || out != "1 models have the same bits in two processes" {
+		t.Errorf("status %d: %s", code, out)
+	}
+}
+
+// double is in place of all programs that check.sh runs. MODE says how they do: good, bad
+// (each fails, with much output), none (no engine of GPUs), lost (XLA's files are found by
+// a search only).
+const double = `#!/bin/bash
+name=${0##*/}
+echo "noise of $name" >&2
+case "$name $*" in
+"sleep "*) exit 0 ;;
+"find "*) echo /x/jax_plugins/xla_cuda13/xla_cuda_plugin.so; echo /x/nvidia/cu13/lib/libcudart.so.13; echo /u/bin/ptxas; exit ;;
+"stoke-trainer-gpu engines --json"*)
+	if [ $MODE = none ] || [ $MODE = lost -a -z "${STOKE_XLA_PLUGIN:-}" ]; then echo '{"engines":["cpu"]}'; else echo '{"engines":["cpu","xla"]}'; fi
+	exit ;;
+"stoke-trainer-gpu engines"*) echo "xla     works  0 NVIDIA H200"; exit ;;
+esac
+if [ $MODE = bad ]; then
+	for i in {1..200}; do printf 'line %d of an error %0200d\n' $i 0; done
+	exit 1
+fi
+case "$name $*" in
+"stoke-trainer-gpu bench"*"--seconds 20"*) exec tail -f /dev/null ;;
+"stoke-trainer-gpu bench"*) echo '{"steps_per_second":20000.5,"x":1}' ;;
+"stoke-gpu check"*) echo "fit, 790 TFLOP/s" ;;
+"stoke-gpu watch"*) for i in {1..12}; do echo '{"utilization_percent":50}'; done ;;
+"gpu.test "*Bits*) echo "    gpu_test.go:12: bits mlp 12ab" ;;
+"gpu.test "*TooLarge*) echo "    gpu_test.go:9: about 77 would fit" ;;
+"gpu.test "*) echo "    gpu_test.go:12: mlp f32: parameters are off by 1e-7 after 20 updates" ;;
+"stoke "*status*) echo '{"phase": "running"}' ;;
+"stoke "*metrics*) echo "coordinator.gpu0.utilization_percent" ;;
+"stoke "*output*) echo "accuracy = 0.99" ;;
+"nvidia-smi "*apps*) ;;
+"python3 -c"*) echo /opt/x ;;
+"python3 python/"*) echo "jax cnn 64 100.5 steps/s 11 samples/s" ;;
+*) echo "$name" ;;
+esac
+`
+
+// checkWith runs check.sh with doubles of the programs, and returns its output and exit status.
+func checkWith(t *testing.T, mode string) (string, int) {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	folder := t.TempDir()
+	for _, dir := range []string{"bin", "data/cifar10"} {
+		if err := os.MkdirAll(filepath.Join(folder, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"check.sh", "parts.sh", "mnist.tf", "resnet20.tf"} {
+		data, err := os.ReadFile(filepath.Join("../../tools/gpu-check", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"stoke", "stoke-trainer-gpu", "stoke-gpu", "gpu.test", "nvidia-smi", "python3", "find", "sleep"} {
+		if err := os.WriteFile(filepath.Join(folder, "bin", name), []byte(double), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(bash, filepath.Join(folder, "check.sh"))
+	cmd.Env = append(os.Environ(), "MODE="+mode, "KILLS=0", "LONG=", "LIMIT=5000", "VIRTUAL_ENV=", "RESULTS="+folder,
+		"PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"table.txt", "logs.tgz"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// check.sh prints a row for each part, also where parts before it have failed, in little
+// room; only rows that failed make it fail.
+func TestCheckPrintsEachPart(t *testing.T) {
+	rows := []string{
+		"stoke-gpu list", "stoke-gpu check, with a product", "parameters against float64", "too large a micro-batch",
+		"MNIST CNN, accuracy ≥ 0.985", "readings of GPUs in the run", "ResNet-20 in bf16, accuracy ≥ 0.80",
+		"mnist-cnn tf32, batch 64", "resnet20 bf16, batch 128", "mlp 64, lease of 16", "mnist-cnn 64, lease of 16",
+		"resnet20, one worker of resident", "mlp 64, staged", "deterministic bits", "two runs on one GPU",
+		"stoke-gpu watch beside a load", "memory of the GPU after all",
+	}
+	for mode, want := range map[string]string{"good": "ok", "bad": "FAILED"} {
+		out, code := checkWith(t, mode)
+		if failed := code != 0; failed != (mode == "bad") {
+			t.Errorf("%s: status %d", mode, code)
+		}
+		for _, row := range rows {
+			lines := slices.Collect(strings.Lines(out))
+			at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, row) })
+			if at < 0 || !strings.HasPrefix(strings.TrimSpace(lines[at][len(row):]), want) {
+				t.Errorf("%s: row %q is not %s", mode, row, want)
+			}
+		}
+		if len(out) > 12_000 {
+			t.Errorf("%s: %d characters", mode, len(out))
+		}
+		if t.Failed() {
+			t.Logf("%s:\n%s", mode, out)
+		}
+	}
+}
+
+// A machine on which the engine does not work gets a list of what it has; files that only a
+// search of the machine finds are used.
+func TestCheckWithoutAnEngine(t *testing.T) {
+	out, code := checkWith(t, "none")
+	for _, want := range []string{"does not work on this machine", "/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "environment /opt/x"} {
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("status %d, without %q:\n%s", code, want, out)
+		}
+	}
+	out, code = checkWith(t, "lost")
+	if want := fmt.Sprintf("not by the program: %s", "/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so"); code != 1 || !strings.Contains(out, want) ||
+		!strings.Contains(out, "memory of the GPU after all") {
+		t.Errorf("status %d, without %q:\n%s", code, want, out)
+	}
+}
+
+// The processes of workers are found, with their ages, and packed files are unpacked.
+func TestCheckKnowsWorkers(t *testing.T) {
+	out, code := checkParts(t, t.TempDir(), `
+		bash -c 'exec -a "stoke-trainer-gpu worker" sleep 100' &
+		one=$!
+		for ((i = 0; i < 3000; i++)); do
+			[ -n "$(workers)" ] && break
+			sleep 0.1
+		done
+		workers | grep -qx $one || echo "workers: $(workers)"
+		[ "$(age $one)" -ge 0 ] && [ "$(age $one)" -lt 1000 ] || echo "age: $(age $one)"
+		[ "$(age $$)" -ge "$(age $one)" ] || echo "ages: $(age $$) $(age $one)"
+		kill $one
+		wait $one 2>/dev/null
+		[ "$(age $one)" = 0 ] || echo "age after its end: $(age $one)"
+		command -v xz >/dev/null || exit 0
+		echo text >a; echo more >b
+		xz a b
+		unpack a.xz b.xz missing.xz || echo "not unpacked"
+		[ "$(cat a b | tr '\n' ' ')" = "text more " ] || echo "unpacked: $(ls)"
+		echo broken >c.xz
+		unpack c.xz 2>/dev/null && echo "a damaged file was unpacked"
+		true`)
+	if out = strings.TrimSpace(out); code != 0 || !strings.HasPrefix(out, "Files cannot be unpacked") || strings.Contains(out, "\n") {
 		t.Errorf("status %d: %s", code, out)
 	}
 }

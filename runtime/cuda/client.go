@@ -127,7 +127,10 @@ func (c *Client) start(ctx context.Context, files Files, fraction float32) error
 		return &Fault{Kind: BadGPU, Summary: "XLA does not start on the GPU",
 			Advice: "Check with nvidia-smi that the GPU works and has free memory. XLA's own messages are on standard error.", Cause: err}
 	}
-	if c.plugin, err = describePlugin(plugin, c.Client, files.Plugin); err == nil {
+	if c.plugin, err = describePlugin(plugin, c.Client, files.Plugin); err == nil && c.gpu.UUID == "" {
+		c.gpu.Name, err = c.Kind() // a sandbox does not tell the model, which the class needs
+	}
+	if err == nil {
 		err = c.check(ctx)
 	}
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 // loaded. The environment that XLA reads is restored when the test ends.
 func doubled(t *testing.T, fault string) (*tree, Config) {
 	t.Helper()
-	for _, name := range []string{"PATH", "XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES"} {
+	for _, name := range []string{"PATH", "XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"} {
 		t.Setenv(name, os.Getenv(name))
 	}
-	for _, name := range []string{"XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES"} {
+	for _, name := range []string{"XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"} {
 		os.Unsetenv(name)
 	}
 	t.Setenv("STOKE_DOUBLE", fault)
@@ -198,6 +198,24 @@ func TestOneOfSeveralGPUs(t *testing.T) {
 		t.Errorf("CUDA_VISIBLE_DEVICES is %q", got)
 	}
 	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+
+	// A sandbox has neither UUIDs nor models: XLA tells the model.
+	sandbox, sandboxed := doubled(t, "")
+	sandbox.remove("/proc")
+	sandbox.remove("/usr/lib64/libcuda.so.1")
+	pjrttest.BuildLibrary(t, filepath.Join(sandbox.root, "/usr/lib64/libcuda.so.580.159.03"))
+	sandbox.link("/usr/lib64/libcuda.so.1", "libcuda.so.580.159.03")
+	sandbox.write("/dev/nvidia1", "")
+	inside, err := open(t.Context(), sandbox.machine(), sandboxed, 1, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := os.Getenv("CUDA_VISIBLE_DEVICES"); got != "1" || !strings.HasPrefix(inside.Class(), "Double 1") {
+		t.Errorf("CUDA_VISIBLE_DEVICES is %q, the class %s", got, inside.Class())
+	}
+	if err := inside.Close(); err != nil {
 		t.Error(err)
 	}
 

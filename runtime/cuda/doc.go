@@ -7,7 +7,8 @@
 // XLA needs its CUDA plugin, libraries of CUDA, ptxas and libdevice.10.bc. The
 // driver's libcuda.so.1 is part of the machine. A file that the configuration
 // names must exist; others are looked for in this order: an activated Python
-// environment, packages of Python in the usual folders, /opt/stoke/gpu, the
+// environment, the environments whose python3 is in PATH, packages of Python in the
+// usual folders, /opt/stoke/gpu, the
 // folder of the running program, /usr/local/cuda, /opt/cuda, and the folders of
 // the system. Libraries are loaded by their absolute paths, so that neither
 // LD_LIBRARY_PATH nor the search path of the plugin matters.

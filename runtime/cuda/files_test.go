@@ -120,6 +120,39 @@ func TestPlacesOfFiles(t *testing.T) {
 			"plugin":    "/usr/local/lib/python3.12/dist-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so",
 			"libcudart": "/opt/train/lib/python3.11/site-packages/nvidia/cu13/lib/libcudart.so.13",
 		}},
+		"an environment whose python3 is in PATH": {func(r *tree) {
+			r.remove("/srv")
+			delete(r.environment, "VIRTUAL_ENV")
+			const there = "/data/.venv/lib/python3.12/site-packages"
+			r.write("/data/.venv/bin/python3", "")
+			r.write(there+"/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "")
+			r.addLibraries(there, 13)
+			r.environment["PATH"] = "/usr/bin:/data/.venv/bin"
+		}, Config{}, map[string]string{
+			"plugin":   "/data/.venv/lib/python3.12/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so",
+			"libcudnn": "/data/.venv/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9",
+		}},
+		"a link in PATH to an environment's python3": {func(r *tree) {
+			r.remove("/srv/venv/lib/python3.12/site-packages/jax_plugins")
+			delete(r.environment, "VIRTUAL_ENV")
+			const there = "/data/env/lib/python3.12/site-packages"
+			r.write("/data/env/bin/python3", "")
+			r.link("/usr/local/bin/python3", "/data/env/bin/python3")
+			r.write(there+"/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "")
+			r.addLibraries(there, 13)
+			r.environment["PATH"] = "/usr/local/bin:/usr/bin"
+		}, Config{}, map[string]string{
+			"plugin": "/data/env/lib/python3.12/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so",
+		}},
+		"an environment below a folder of /opt": {func(r *tree) {
+			r.remove("/srv")
+			delete(r.environment, "VIRTUAL_ENV")
+			const there = "/opt/torch/.venv/lib/python3.12/site-packages"
+			r.write(there+"/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "")
+			r.addLibraries(there, 13)
+		}, Config{}, map[string]string{
+			"plugin": "/opt/torch/.venv/lib/python3.12/site-packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so",
+		}},
 		"libraries of the system, a newer toolkit": {func(r *tree) {
 			r.remove(site + "/nvidia/cu13/lib/libcudart.so.13")
 			r.remove(toolkit)

@@ -63,7 +63,35 @@ func (m machine) allGPUs() ([]GPU, error) {
 			all = append(all, gpu)
 		}
 	}
+	if len(files) == 0 && m.sandboxVersion() != "" {
+		for range m.deviceFiles() {
+			all = append(all, GPU{Index: len(all), Name: "NVIDIA GPU"})
+		}
+	}
 	return all, nil
+}
+
+// deviceFiles returns the files of GPUs in /dev.
+func (m machine) deviceFiles() []string {
+	files, _ := filepath.Glob(m.path("/dev/nvidia[0-9]*"))
+	return files
+}
+
+// sandboxVersion returns the version of the driver in a sandbox that has the files of GPUs
+// in /dev, and not the driver's folder in /proc, as gVisor has it: by the name of the
+// driver's library. Elsewhere it returns "".
+func (m machine) sandboxVersion() string {
+	if _, err := os.Stat(m.path("/proc/driver/nvidia")); err == nil || len(m.deviceFiles()) == 0 {
+		return ""
+	}
+	for _, path := range m.match(m.driverFolders(), []string{"libcuda.so.1"}) {
+		target, err := filepath.EvalSymlinks(path)
+		version, ok := strings.CutPrefix(filepath.Base(target), "libcuda.so.")
+		if err == nil && ok && strings.Contains(version, ".") {
+			return version
+		}
+	}
+	return ""
 }
 
 // selectGPUs returns the GPUs that CUDA_VISIBLE_DEVICES lists, by index or by the
@@ -86,11 +114,11 @@ func selectGPUs(all []GPU, chosen string) ([]GPU, error) {
 	return list, nil
 }
 
-// driverVersion returns the version of the driver's kernel module, or "".
+// driverVersion returns the version of the driver, or "".
 func (m machine) driverVersion() string {
 	text, err := m.read("/proc/driver/nvidia/version")
 	if err != nil {
-		return ""
+		return m.sandboxVersion()
 	}
 	found := regexp.MustCompile(`NVRM version:.*?\s(\d{3,}\.\d+(?:\.\d+)?)\s`).FindStringSubmatch(text)
 	if found == nil {

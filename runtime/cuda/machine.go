@@ -50,11 +50,12 @@ func (m machine) list(name string) []string {
 	return slices.DeleteFunc(filepath.SplitList(m.getenv(name)), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
-// pythonFolders are folders of Python packages, an activated environment first.
+// pythonFolders are folders of Python packages, an activated environment first, then the
+// environments whose python3 is in PATH.
 func (m machine) pythonFolders() []string {
 	var folders []string
-	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
-		if dir := m.getenv(name); dir != "" {
+	for _, dir := range append([]string{m.getenv("VIRTUAL_ENV"), m.getenv("CONDA_PREFIX")}, m.pythonPrefixes()...) {
+		if dir != "" {
 			folders = append(folders, filepath.Join(dir, "lib/python3*/site-packages"), filepath.Join(dir, "lib64/python3*/site-packages"))
 		}
 	}
@@ -62,7 +63,34 @@ func (m machine) pythonFolders() []string {
 		folders = append(folders, filepath.Join(home, ".local/lib/python3*/site-packages"))
 	}
 	return append(folders, "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
-		"/usr/lib/python3*/site-packages", "/usr/lib/python3/dist-packages", "/opt/*/lib/python3*/site-packages")
+		"/usr/lib/python3*/site-packages", "/usr/lib/python3/dist-packages", "/opt/*/lib/python3*/site-packages",
+		"/opt/*/.venv/lib/python3*/site-packages")
+}
+
+// pythonPrefixes returns the folders of Python environments in PATH: an environment has
+// bin/python3, or PATH has a link to that. The system's own Python is left out.
+func (m machine) pythonPrefixes() []string {
+	var prefixes []string
+	for _, dir := range m.list("PATH") {
+		python := filepath.Join(dir, "python3")
+		if !isFile(m.path(python), true) {
+			target, err := os.Readlink(m.path(python)) // tests have a folder as root
+			if err != nil || !isFile(m.path(target), true) {
+				continue
+			}
+		}
+		files := []string{python}
+		if target, err := os.Readlink(m.path(python)); err == nil && filepath.IsAbs(target) {
+			files = append(files, target)
+		}
+		for _, file := range files {
+			prefix := filepath.Dir(filepath.Dir(file))
+			if prefix != "/" && prefix != "/usr" && prefix != "/usr/local" && !slices.Contains(prefixes, prefix) {
+				prefixes = append(prefixes, prefix)
+			}
+		}
+	}
+	return prefixes
 }
 
 // folders are all places where files of XLA and CUDA are looked for, in order:

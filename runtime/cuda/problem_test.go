@@ -178,3 +178,28 @@ func TestTrialsAreComputedInGo(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A sandbox that has the files of GPUs, and not the driver's folder in /proc, is no machine
+// without a GPU: the driver's version is in the name of its library.
+func TestASandbox(t *testing.T) {
+	r := whole(t)
+	r.remove("/proc")
+	r.remove("/usr/lib64/libcuda.so.1")
+	r.write("/usr/local/nvidia/lib64/libcuda.so.580.159.03", "")
+	r.link("/usr/local/nvidia/lib64/libcuda.so.1", "libcuda.so.580.159.03")
+	for _, name := range []string{"nvidiactl", "nvidia-uvm"} {
+		r.write("/dev/"+name, "")
+	}
+	if err := (Config{}).check(r.machine()); err != nil {
+		t.Error(err)
+	}
+	gpus, err := r.machine().listGPUs()
+	if want := []GPU{{Name: "NVIDIA GPU"}}; err != nil || !slices.Equal(gpus, want) {
+		t.Errorf("%v, %v, want %v", gpus, err, want)
+	}
+	if got := r.machine().driverVersion(); got != "580.159.03" {
+		t.Errorf("the driver's version is %q", got)
+	}
+	r.remove("/dev")
+	wantFault(t, (Config{}).check(r.machine()), NoGPU)
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -70,8 +71,12 @@ func setEnvironment(toolkit string, gpu GPU, only bool) error {
 	}
 	// By UUID, as CUDA numbers GPUs of different models by their speed. A single
 	// GPU needs no choice; a choice among several was not run.
-	if !only {
+	switch {
+	case only:
+	case gpu.UUID != "":
 		set["CUDA_VISIBLE_DEVICES"] = gpu.UUID
+	default: // in a sandbox
+		set["CUDA_VISIBLE_DEVICES"], set["CUDA_DEVICE_ORDER"] = strconv.Itoa(gpu.Index), "PCI_BUS_ID"
 	}
 	for name, value := range set {
 		if err := os.Setenv(name, value); err != nil {

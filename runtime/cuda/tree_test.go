@@ -37,6 +37,18 @@ func (r *tree) write(path, text string) {
 	}
 }
 
+// link makes a link whose target is a path of the machine.
+func (r *tree) link(path, target string) {
+	r.t.Helper()
+	path = filepath.Join(r.root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func (r *tree) remove(path string) {
 	r.t.Helper()
 	if _, err := os.Lstat(filepath.Join(r.root, path)); err != nil {

@@ -3,6 +3,7 @@ package pjrt
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code is the kind of a plugin's error, as in absl::StatusCode.
@@ -48,8 +49,14 @@ var (
 )
 
 // IsExhausted reports whether an error says that the device's memory was not
-// enough.
+// enough. XLA wraps that error in others while it compiles, where it tries algorithms,
+// and passes the driver's error on where a program or a graph is loaded: it then has
+// another code, and only its text says so.
 func IsExhausted(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Code == ResourceExhausted
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Code == ResourceExhausted || strings.Contains(e.Message, "RESOURCE_EXHAUSTED") ||
+		strings.Contains(e.Message, "CUDA_ERROR_OUT_OF_MEMORY") || strings.Contains(e.Message, "CUDNN_STATUS_ALLOC_FAILED")
 }

@@ -3,6 +3,7 @@ package pjrt
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -197,6 +198,14 @@ func TestErrorsHaveCodes(t *testing.T) {
 	_, err = c.Upload(U8, []int64{17 << 20}, make([]byte, 17<<20))
 	if !IsExhausted(err) {
 		t.Errorf("got %v, want that the memory is exhausted", err)
+	}
+	for _, message := range []string{
+		"Failed to determine best cudnn convolution algorithm for: %c. Original error: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9 bytes.",
+		"Failed to load in-memory CUBIN (compiled for a different GPU?).: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+	} {
+		if !IsExhausted(fmt.Errorf("compile: %w", &Error{Code: Internal, Message: message})) {
+			t.Errorf("%s: want that the memory is exhausted", message)
+		}
 	}
 	if IsExhausted(nil) || IsExhausted(failed) {
 		t.Error("another error is taken for exhausted memory")

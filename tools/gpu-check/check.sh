@@ -1,49 +1,40 @@
 #!/bin/bash
 # Checks stoke on a machine with an NVIDIA GPU, in a folder that build.sh made: health, numbers,
-# speed beside JAX and PyTorch where they are, runs through the local launcher, kills,
-# deterministic bits, two runs on one GPU. It prints a table, and ends with 1 where a line
-# of it failed. LONG=1 checks all models, 200 kills, and memory over 10 minutes in place of
-# that: in parts of 8 minutes at most. Each call goes on where the last one ended, and ends
-# with 3 where there is more to do; RESTART=1 begins again.
+# runs through the local launcher, speed beside JAX and PyTorch where they are, deterministic
+# bits, kills, two runs on one GPU. It prints a table, at most 12,000 characters, and ends with
+# 1 where a line of it failed: a part that fails does not end the others, and a part for which
+# LIMIT seconds (540) do not suffice is left out. RESULTS=FOLDER gets the table and all logs.
+# PARTS names some of the parts: "health numbers runs speed kills memory" are all.
+# LONG=1 checks all models, 200 kills, and memory over 10 minutes in place of that: in parts
+# of 8 minutes at most. Each call goes on where the last one ended, and ends with 3 where
+# there is more to do; RESTART=1 begins again.
 set -u
 cd "$(dirname "$0")" || exit 1
-chmod +x bin/* 2>/dev/null
-for packed in bin/*.xz data/cifar10/*.xz; do [ -e "$packed" ] && xz -d -f "$packed"; done
+if [ -z "${LONG:-}" ]; then LIMIT=${LIMIT:-540}; fi
+. ./parts.sh
+exec 2>errors.log # XLA writes dozens of lines there for each process
+: >table.txt
+unpack bin/*.xz data/*/*.xz || exit 1
 chmod +x bin/*
 ln -sf stoke-trainer-gpu bin/stoke-trainer # it does all that stoke-trainer does
 rm -rf run-*
-. ./parts.sh
 [ -z "${RESTART:-}" ] || rm -f "$STATE"
 export PATH="$PWD/bin:$PATH" HOME="${HOME:-$PWD}" XLA_PYTHON_CLIENT_PREALLOCATE=false
-failed=0
-row() { # name, outcome, text
-	printf '%-34s %-6s %s\n' "$1" "$2" "$3"
-	[ "$2" = FAILED ] && failed=1
-	return 0
-}
-# expect NAME COMMAND… prints the last line of a command's output, and whether it ended well.
-expect() {
-	name=$1
-	shift
-	began=$SECONDS
-	if out=$("$@" 2>&1); then outcome=ok; else outcome=FAILED; fi
-	row "$name" "$outcome" "$(echo "$out" | tail -n 1 | cut -c1-120) ($((SECONDS - began)) s)"
-	[ "$outcome" = FAILED ] && echo "$out" | tail -n 20
-	return 0
-}
+trap save EXIT
+find_python
 measured_check() { # all rates are measured
-	stoke-gpu check | tee check.log
-	[ "${PIPESTATUS[0]}" = 0 ] && grep -q 'TFLOP/s' check.log
+	timeout 100 stoke-gpu check >check.log 2>&1
+	local status=$?
+	tail -n 12 check.log
+	[ $status = 0 ] && grep -q 'TFLOP/s' check.log
 }
-steps() { # steps per second of bench, from its JSON
-	sed -n 's/.*"steps_per_second":\([0-9.e+]*\).*/\1/p'
-}
-python=$(command -v python3 || true)
 twin() { # framework, model, batch/precision(/mode): steps per second of the twin, or nothing
-	[ -n "$python" ] && "$python" "python/$1_ref.py" "$2" "$3" 2>/dev/null | sed -n 's/.* \([0-9.]*\) steps\/s.*/\1/p' | tail -n 1
+	[ -n "$python" ] && timeout 60 "$python" "python/$1_ref.py" "$2" "$3" 2>&1 | tee -a twins.log | sed -n 's/.* \([0-9.]*\) steps\/s.*/\1/p' | tail -n 1
 }
+bench() { timeout 90 stoke-trainer-gpu bench "$@" --engine xla | steps; }
 beside() { # model, twin's name, shape, batch, type, twin's precision, least of JAX, least of the graph
-	ours=$(stoke-trainer-gpu bench "$1" --engine xla --shape "$3" --batch "$4" --compute-type "$5" --seconds 0.3 | steps)
+	local ours jax graph
+	ours=$(bench "$1" --shape "$3" --batch "$4" --compute-type "$5" --seconds 0.3)
 	jax=$(twin jax "$2" "$4/$6")
 	graph=$(twin torch "$2" "$4/$6/graph")
 	row "$1 $5, batch $4" "$(awk -v o="${ours:-0}" -v j="${jax:-0}" -v g="${graph:-0}" -v lj="$7" -v lg="$8" 'BEGIN {
@@ -53,51 +44,70 @@ beside() { # model, twin's name, shape, batch, type, twin's precision, least of 
 			if (j > 0) printf ", %.2f of JAX", o / j
 			if (g > 0) printf ", %.2f of a CUDA graph of PyTorch", o / g }')"
 }
-run() { # name, configuration: applies it in a folder of its own
+run() { # name, configuration: applies it in a folder of its own; a run that fails is stopped
 	mkdir -p "run-$1"
 	cp "$2.tf" "run-$1/main.tf"
-	stoke -chdir="run-$1" init -no-color >/dev/null && stoke -chdir="run-$1" apply -auto-approve -no-color && stoke -chdir="run-$1" output -no-color
+	if timeout 30 stoke -chdir="run-$1" init -no-color >/dev/null; then
+		timeout -k 20 "${RUN_LIMIT:-150}" stoke -chdir="run-$1" apply -auto-approve -no-color &
+		echo $! >"run-$1/apply.pid"
+		if wait $!; then
+			timeout 30 stoke -chdir="run-$1" output -no-color | tr '\n' ' '
+			return 0
+		fi
+	fi
+	timeout 60 stoke -chdir="run-$1" destroy -auto-approve -no-color >/dev/null
+	return 1
 }
 bits() { gpu.test -test.run 'TestBitsOnGPU$' -test.v -test.timeout 100s | sed 's/^ *[a-z_]*.go:[0-9]*: //'; }
 # kill_workers SECONDS MOST kills up to MOST workers of a run, one after the other. A
 # worker that ends within 5 seconds counts against the run's restarts: only older ones are
 # killed. It sets made to the kills, 0 where the run does not go on, and text.
 kill_workers() {
-	local until=$((SECONDS + $1 - 45)) most=$2 pid age goes apply
+	local until=$((SECONDS + $1 - 45)) most=$2 pid goes apply
 	sed 's/^    epochs .*/    epochs        = '$((most * 30))'/' mnist.tf >killed.tf
-	run killed killed >killed.log 2>&1 &
+	RUN_LIMIT=$(($1 + 60)) run killed killed >killed.log 2>&1 &
 	apply=$!
 	made=0
-	while kill -0 $apply 2>/dev/null && [ $made -lt "$most" ] && [ $SECONDS -lt $until ]; do
+	while kill -0 $apply && [ $made -lt "$most" ] && [ $SECONDS -lt $until ]; do
 		sleep 1
-		for pid in $(pgrep -f 'stoke-trainer-gpu worker'); do
-			age=$(ps -o etimes= -p "$pid" | tr -d ' ')
-			[ "${age:-0}" -ge 6 ] && kill -9 "$pid" 2>/dev/null && made=$((made + 1))
+		for pid in $(workers); do
+			[ "$(age "$pid")" -ge 6 ] && kill -9 "$pid" && made=$((made + 1))
 		done
 	done
 	sleep 8
-	goes=$(stoke -chdir=run-killed status -json train_experiment.model 2>/dev/null | sed -n 's/.*"phase": *"\([a-z]*\)".*/\1/p' | head -n 1)
+	goes=$(timeout 20 stoke -chdir=run-killed status -json train_experiment.model | sed -n 's/.*"phase": *"\([a-z]*\)".*/\1/p' | head -n 1)
 	text="the run is ${goes:-unknown}"
 	if [ "$goes" != running ] && [ "$goes" != succeeded ]; then
 		made=0
 		text="$text: see killed.log"
 	fi
-	kill -INT $apply 2>/dev/null
-	wait $apply
-	stoke -chdir=run-killed destroy -auto-approve -no-color >/dev/null 2>&1
+	stop $apply killed
+}
+stop() { # process, name: ends an apply in the background, which ignores SIGINT, and its run
+	kill -TERM "$(cat "run-$2/apply.pid")"
+	wait "$1"
+	timeout 60 stoke -chdir="run-$2" destroy -auto-approve -no-color >/dev/null
 }
 
-stoke-trainer-gpu engines || exit 1
-if ! stoke-trainer-gpu engines --json | grep -q '"engines":\[[^]]*"xla"'; then
-	echo "The engine xla does not work on this machine: see above." >&2
-	exit 1
+say "$(stoke-trainer-gpu engines 2>&1 | cut -c1-400)"
+works() { stoke-trainer-gpu engines --json | grep -q '"engines":\[[^]]*"xla"'; }
+if ! works; then
+	search_files
+	if works; then
+		say "XLA's files were found by a search of the machine, not by the program: $STOKE_XLA_PLUGIN"
+		failed=1
+	else
+		say "The engine xla does not work on this machine: see above."
+		machine
+		exit 1
+	fi
 fi
 
 if [ -n "${LONG:-}" ]; then
 	# A call of these adds one unit, or sets made to those that it has added.
 	every_model() {
-		gpu.test -test.run TestEveryModelOnGPU -test.v -test.timeout "${2}s" >models.log 2>&1 && made=1
-		grep 'off by' models.log | sed 's/.*go:[0-9]*: /    /'
+		gpu.test -test.run TestEveryModelOnGPU -test.v -test.timeout "${2}s" >models.log 2>&1 && grep -q 'off by' models.log && made=1
+		offs models.log
 	}
 	speeds=(
 		"mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0" "resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0" "mlp mlp 784 64 tf32 tf32 0.95 1.0"
@@ -123,10 +133,10 @@ if [ -n "${LONG:-}" ]; then
 		local pid="" first last began apply
 		made=0
 		sed 's/^    epochs .*/    epochs        = 100000/' mnist.tf >long.tf
-		run long long >long.log 2>&1 &
+		RUN_LIMIT=420 run long long >long.log 2>&1 &
 		apply=$!
 		for ((began = SECONDS; SECONDS < began + 60; )); do
-			pid=$(pgrep -f 'stoke-trainer-gpu worker' | head -n 1)
+			pid=$(workers | head -n 1)
 			[ -n "$pid" ] && break
 			sleep 1
 		done
@@ -136,9 +146,7 @@ if [ -n "${LONG:-}" ]; then
 		last=$(rss "${pid:-0}")
 		if ! grows "${first:-0}" "${last:-0}" 3 && [ -n "$last" ]; then made=300; fi
 		row "memory of a worker" "$([ $made -gt 0 ] && echo ok || echo FAILED)" "${first:-nothing} KiB after 60 s, ${last:-nothing} KiB after 300 s"
-		kill -INT $apply 2>/dev/null
-		wait $apply
-		stoke -chdir=run-long destroy -auto-approve -no-color >/dev/null 2>&1
+		stop $apply long
 	}
 	part models 1 300 every_model
 	part bits 1 100 same
@@ -147,75 +155,118 @@ if [ -n "${LONG:-}" ]; then
 		part kills 200 120 kills
 		part memory-seconds 600 400 memory
 	else
-		echo "The folder has no data: kills and memory are left out."
+		say "The folder has no data: kills and memory are left out."
 	fi
 	finish
 fi
 
-echo; echo "== health"
-expect "stoke-gpu list" stoke-gpu list
-expect "stoke-gpu check, with a product" measured_check
-# watch beside a load: a line each second, some of a GPU at work, and the watch's part of a core.
+fit=1
+if wants health; then
+	say "== health"
+	expect "stoke-gpu list" timeout 30 stoke-gpu list
+	expect "stoke-gpu check, with a product" measured_check
+	if [ $failed = 1 ]; then fit=0; fi
+fi
+
+tests() { # log, test, seconds, text that its log must have: prints the lines of a failure
+	gpu.test -test.run "$2\$" -test.v -test.timeout "$3s" >"$1" 2>&1 && grep -q "$4" "$1" && return 0
+	grep -E '_test.go:|^ *--- |^panic|^FAIL' "$1" | tail -n 10
+	return 1
+}
+if wants numbers; then
+	say "== numbers: 20 updates against float64"
+	numbers() { tests numbers.log TestOnGPU 240 'off by' && echo "3 models, 3 compute types"; }
+	expect "parameters against float64" numbers
+	offs numbers.log
+	too_large() { tests large.log TestTooLargeOnGPU 100 'would fit' && grep 'would fit' large.log | sed 's/.*go:[0-9]*: //' | tail -n 1; }
+	expect "too large a micro-batch" too_large
+fi
+
+if [ -d data ] && wants runs; then
+	say "== runs through the local launcher"
+	# A GPU that check calls unfit starts no worker where gpu_health is required.
+	[ $fit = 1 ] || sed -i 's/"required"/"reported"/' mnist.tf
+	enough 90 "MNIST CNN" && expect "MNIST CNN, accuracy ≥ 0.985" run mnist mnist
+	# The same readings through a run, which has gpu_health = "required".
+	readings() {
+		timeout 30 stoke -chdir=run-mnist metrics -csv train_experiment.model >metrics.csv
+		echo "$(grep -c 'coordinator.gpu[0-9]*.utilization_percent' metrics.csv) readings"
+		grep -q 'coordinator.gpu[0-9]*.utilization_percent' metrics.csv
+	}
+	expect "readings of GPUs in the run" readings
+	enough 120 "ResNet-20" && expect "ResNet-20 in bf16, accuracy ≥ 0.80" run resnet20 resnet20
+fi
+
+if wants speed; then
+	say "== speed, steps per second (data resident, forward, backward and update)"
+	enough 90 "mnist-cnn" && beside mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0 # with dropout, which the twin has not
+	enough 90 "resnet20" && beside resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0
+	atLeast() { # name, number, least
+		row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print ((n >= least && n > 0) ? "ok" : "FAILED") }')" "${2:-nothing} micro-batches/s, want $3"
+	}
+	measured() { bench "$1" --shape 28x28 --batch 64 --mode "$2" --seconds 0.3; }
+	enough 60 "leases" && atLeast "mlp 64, lease of 16" "$(measured mlp lease)" 10000
+	enough 60 "leases" && atLeast "mnist-cnn 64, lease of 16" "$(measured mnist-cnn lease)" 3000
+	# A run with one worker, without its data: against the same network with everything resident.
+	if enough 60 "resnet20, one worker"; then
+		alone=$(bench resnet20 --shape 32x32x3 --batch 128 --compute-type bf16 --mode worker --seconds 0.3)
+		whole=$(bench resnet20 --shape 32x32x3 --batch 128 --compute-type bf16 --seconds 0.3)
+		row "resnet20, one worker of resident" "$(awk -v a="${alone:-0}" -v w="${whole:-0}" 'BEGIN { print ((a > 0 && a >= 0.9 * w) ? "ok" : "FAILED") }')" \
+			"${alone:-nothing} of ${whole:-nothing} steps/s, want 0.9"
+	fi
+	enough 30 "mlp, staged" && atLeast "mlp 64, staged" "$(measured mlp staged)" 1
+	enough 60 "deterministic bits" && expect "deterministic bits" same_bits bits
+fi
+
+[ -d data ] || say "The folder has no data: the runs and kills are left out."
+if [ -d data ] && wants kills; then
+	say "== kills with resume, two runs on one GPU"
+	if enough 100 "kills of workers"; then
+		kill_workers "$(least 165 "$(left)")" "${KILLS:-10}"
+		row "$made of ${KILLS:-10} kills of workers" "$([ "$made" -ge "${KILLS:-10}" ] && echo ok || echo FAILED)" "$text"
+	fi
+	if enough 60 "two runs on one GPU"; then
+		run first mnist >first.log 2>&1 &
+		first=$!
+		run second mnist >second.log 2>&1 &
+		second=$!
+		ends=0
+		wait $first && ends=$((ends + 1))
+		wait $second && ends=$((ends + 1))
+		row "two runs on one GPU" "$([ $ends = 2 ] && echo ok || echo FAILED)" "$ends succeeded: first.log, second.log"
+	fi
+fi
+# watch beside a load: a line each second, some of a GPU at work, and the watch's part of a
+# core. The load's memory of the host is read 20 and 60 seconds after its start.
 watching() {
-	stoke-trainer-gpu bench mnist-cnn --engine xla --shape 28x28 --batch 1024 --seconds $((${WATCH:-30} / 3 + 1)) >/dev/null 2>&1 &
+	local most=${WATCH:-12} load cpu lines busy first last
+	stoke-trainer-gpu bench mnist-cnn --engine xla --shape 28x28 --batch 256 --mode worker --seconds 20 >/dev/null &
 	load=$!
 	sleep 5 # it starts
 	TIMEFORMAT='%U s user, %S s system'
-	cpu=$({ time timeout "${WATCH:-30}" stoke-gpu watch --every 1s >watch.log; } 2>&1)
+	cpu=$({ time timeout "$most" stoke-gpu watch --every 1s >watch.log 2>watch.errors.log; } 2>&1)
+	sleep $((15 - most))
+	first=$(rss $load)
+	sleep 40
+	last=$(rss $load)
+	kill $load
 	wait $load
 	lines=$(wc -l <watch.log)
 	busy=$(grep -c '"utilization_percent":[1-9]' watch.log)
-	echo "$lines lines, $busy of a GPU at work, CPU $cpu"
-	[ "$lines" -ge $((${WATCH:-30} * 9 / 10)) ] && [ "$busy" -gt 0 ]
+	echo "$lines lines, $busy of a GPU at work, CPU $cpu; load: ${first:-nothing} KiB after 20 s, ${last:-nothing} after 60 s"
+	[ "$lines" -ge $((most * 8 / 10)) ] && [ "$busy" -gt 0 ] && ! grows "${first:-0}" "${last:-0}" 3 && [ -n "$last" ]
 }
-expect "stoke-gpu watch beside a load" watching
-
-echo; echo "== numbers: 20 updates against float64, deterministic bits"
-numbers() { gpu.test -test.run 'TestOnGPU$' -test.v -test.timeout 200s >numbers.log 2>&1; }
-expect "parameters against float64" numbers
-grep 'off by' numbers.log | sed 's/.*go:[0-9]*: /    /'
-expect "deterministic bits" same_bits bits
-
-echo; echo "== speed, steps per second (data resident, forward, backward and update)"
-beside mnist-cnn cnn 28x28 64 tf32 tf32 1.0 1.0 # with dropout, which the twin has not
-beside resnet20 resnet20 32x32x3 128 bf16 bf16 0.95 1.0
-atLeast() { # name, number, least
-	row "$1" "$(awk -v n="${2:-0}" -v least="$3" 'BEGIN { print ((n >= least && n > 0) ? "ok" : "FAILED") }')" "${2:-nothing} micro-batches/s, want $3"
-}
-measured() { stoke-trainer-gpu bench "$1" --engine xla --shape 28x28 --batch 64 --mode "$2" --seconds 0.3 | steps; }
-atLeast "mlp 64, staged" "$(measured mlp staged)" 1
-# A run with one worker, without its data: against the same network with everything resident.
-alone=$(stoke-trainer-gpu bench resnet20 --engine xla --shape 32x32x3 --batch 128 --compute-type bf16 --mode worker --seconds 0.3 | steps)
-whole=$(stoke-trainer-gpu bench resnet20 --engine xla --shape 32x32x3 --batch 128 --compute-type bf16 --seconds 0.3 | steps)
-row "resnet20, one worker of resident" "$(awk -v a="${alone:-0}" -v w="${whole:-0}" 'BEGIN { print a > 0 && a >= 0.9 * w ? "ok" : "FAILED" }')" \
-	"${alone:-nothing} of ${whole:-nothing} steps/s, want 0.9"
-atLeast "mlp 64, lease of 16" "$(measured mlp lease)" 10000
-atLeast "mnist-cnn 64, lease of 16" "$(measured mnist-cnn lease)" 3000
-
-if [ ! -d data ]; then
-	echo "The folder has no data: the runs are left out."
-	exit $failed
-fi
-echo; echo "== runs through the local launcher"
-expect "MNIST CNN, accuracy ≥ 0.985" run mnist mnist
-# The same readings through a run, which has gpu_health = "required".
-readings() {
-	stoke -chdir=run-mnist metrics -csv train_experiment.model >metrics.csv
-	stoke -chdir=run-mnist output -no-color | grep gpu_health
-	grep -c 'coordinator.gpu[0-9]*.utilization_percent' metrics.csv
-}
-expect "readings of GPUs in the run" readings
-expect "ResNet-20 in bf16, accuracy ≥ 0.80" run resnet20 resnet20
-
-echo; echo "== kills with resume, two runs on one GPU"
-kill_workers 165 "${KILLS:-10}"
-if [ "$made" -ge "${KILLS:-10}" ]; then row "$made kills of workers" ok "$text"; else row "$made of ${KILLS:-10} kills of workers" FAILED "$text"; fi
-run first mnist >first.log 2>&1 &
-first=$!
-run second mnist >second.log 2>&1 &
-second=$!
-if wait $first && wait $second; then row "two runs on one GPU" ok "both succeeded"; else row "two runs on one GPU" FAILED "see first.log, second.log"; fi
-if command -v nvidia-smi >/dev/null; then
-	row "memory of the GPU after all" ok "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ')"
+if wants memory; then
+	say "== memory, readings"
+	enough 75 "stoke-gpu watch beside a load" && expect "stoke-gpu watch beside a load" watching
+	# A process that is killed leaves no memory on the GPU.
+	nothing_left() {
+		local used
+		sleep 2
+		used=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader)
+		echo "$(nvidia-smi --query-gpu=memory.used --format=csv,noheader | tr '\n' ' ') in use, processes: ${used:-none}"
+		[ -z "$used" ]
+	}
+	command -v nvidia-smi >/dev/null && expect "memory of the GPU after all" nothing_left
 fi
 exit $failed

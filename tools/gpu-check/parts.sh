@@ -52,6 +52,118 @@ finish() {
 	exit 0
 }
 
+failed=0
+dumped=0 # failures whose output was printed
+say() { echo "$*" | tee -a table.txt; }
+row() { # name, outcome, text
+	printf '%-34s %-6s %s\n' "$1" "$2" "$(echo "$3" | cut -c1-200)" | tee -a table.txt
+	[ "$2" = FAILED ] && failed=1
+	return 0
+}
+# expect NAME COMMAND… prints the last line of a command's output, and whether it ended well.
+# The whole table has at most 12,000 characters: only some failures print more lines.
+expect() {
+	local name=$1 began=$SECONDS out outcome
+	shift
+	if out=$("$@" 2>&1); then outcome=ok; else outcome=FAILED; fi
+	printf '== %s\n%s\n' "$name" "$out" >>outputs.log
+	row "$name" "$outcome" "$(echo "$out" | grep -v '^ *$' | tail -n 1 | cut -c1-120) ($((SECONDS - began)) s)"
+	if [ "$outcome" = FAILED ] && [ $dumped -lt 5 ]; then
+		dumped=$((dumped + 1))
+		echo "$out" | tail -n 10 | cut -c1-150 | sed 's/^/    /'
+	fi
+	return 0
+}
+# offs prints the lines of a test's log that have a distance of parameters.
+offs() { grep 'off by' "$1" | sed 's/.*go:[0-9]*: /    /' | cut -c1-120 | tee -a table.txt; }
+# wants PART reports whether PARTS names a part; without PARTS all are wanted.
+wants() { case " ${PARTS:-$1} " in *" $1 "*) return 0 ;; esac; return 1; }
+least() { echo $(($1 < $2 ? $1 : $2)); }
+# enough SECONDS NAME reports whether so much time is left, and a row where it is not.
+enough() {
+	[ "$(left)" -ge "$1" ] && return 0
+	row "$2" "left out" "$(left) of $LIMIT seconds are left"
+	return 1
+}
+
+# unpack FILE… replaces files packed by xz, by Python where xz is missing.
+unpack() {
+	local packed pids="" pid ok=0
+	for packed in "$@"; do
+		[ -e "$packed" ] || continue
+		if command -v xz >/dev/null; then
+			xz -d -f "$packed" &
+		elif command -v python3 >/dev/null; then
+			python3 -c 'import lzma, os, shutil, sys
+with lzma.open(sys.argv[1]) as f, open(sys.argv[1][:-3], "wb") as t: shutil.copyfileobj(f, t, 1 << 20)
+os.remove(sys.argv[1])' "$packed" &
+		else
+			say "The files are packed, and this machine has neither xz nor python3."
+			return 1
+		fi
+		pids="$pids $!"
+	done
+	for pid in $pids; do
+		if ! wait "$pid"; then ok=1; fi
+	done
+	[ $ok = 0 ] || say "Files cannot be unpacked: $(tail -n 1 errors.log 2>/dev/null)"
+	return $ok
+}
+# find_python sets python, and the environment of Python whose packages XLA's files are in.
+find_python() {
+	python=$(command -v python3 || true)
+	[ -z "$python" ] || [ -n "${VIRTUAL_ENV:-}" ] || VIRTUAL_ENV=$("$python" -c 'import sys; print(sys.prefix)') && export VIRTUAL_ENV
+	return 0
+}
+# search_files names XLA's files to the trainer, wherever they are.
+search_files() {
+	local file site
+	find / -xdev \( -name xla_cuda_plugin.so -o -name ptxas -o -name libdevice.10.bc -o -name 'libcudart.so.1[0-9]' -o -name libcudnn.so.9 \
+		-o -name 'libcublas.so.1[0-9]' \) -not -path '/proc/*' >found.log
+	file=$(grep -m 1 xla_cuda_plugin.so found.log) && export STOKE_XLA_PLUGIN=$file
+	site=${file%/jax_plugins/*}
+	STOKE_CUDA_LIBRARIES=$(grep '/lib[a-zA-Z]*\.so' found.log | sed 's/\/[^/]*$//' | sort -u | tr '\n' ':')
+	export STOKE_CUDA_LIBRARIES="$site:$STOKE_CUDA_LIBRARIES"
+	file=$(grep -m 1 'bin/ptxas$' found.log) && export STOKE_PTXAS=$file
+	file=$(grep -m 1 'libdevice.10.bc$' found.log) && export STOKE_LIBDEVICE=$file
+	return 0
+}
+# machine prints what a machine has of a GPU.
+machine() {
+	say "python3: ${python:-none}, environment ${VIRTUAL_ENV:-none}; nvidia-smi: $(nvidia-smi -L 2>&1 | head -n 1 | cut -c1-120)"
+	say "driver: $(ls -d /proc/driver/nvidia/version /proc/driver/nvidia/gpus/*/information /dev/nvidia* 2>&1 | tr '\n' ' ' | cut -c1-500)"
+	say "files: $(tr '\n' ' ' <found.log | cut -c1-1500)"
+}
+# save copies the table and all logs to RESULTS.
+save() {
+	if [ -n "${RESULTS:-}" ] && [ -d "$RESULTS" ]; then
+		cp table.txt "$RESULTS"
+		tar czf "$RESULTS/logs.tgz" ./*.log run-*/*.log metrics.csv 2>/dev/null
+	fi
+	return 0
+}
+
+# workers prints the processes of the workers of runs.
+workers() {
+	local file words
+	for file in /proc/[0-9]*/cmdline; do
+		mapfile -d '' -t words <"$file" 2>/dev/null || continue
+		case "${words[*]:-}" in *"stoke-trainer-gpu worker"*)
+			file=${file#/proc/}
+			echo "${file%/cmdline}"
+			;;
+		esac
+	done
+}
+# age prints the seconds since a process has started, 0 where it has ended.
+age() {
+	local stat up
+	read -r up _ </proc/uptime
+	stat=$(cat "/proc/$1/stat" 2>/dev/null) || { echo 0; return 0; }
+	set -- ${stat##*) }
+	echo $((${up%.*} - ${20} / 100))
+}
+
 # rss prints the resident memory of a process in KiB.
 rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
 # grows reports whether the second number is more than the first by more percent.

@@ -30,7 +30,7 @@ resource "train_experiment" "model" {
     schedule      = "cosine"
     batch_size    = 128
     micro_batch   = 128
-    epochs        = 20
+    epochs        = 30
     random_crop   = 4
     random_flip   = true
   }

@@ -9,14 +9,13 @@ import (
 type programs struct {
 	*maker
 	source
-	deterministic bool
 
 	compiling sync.Mutex         // Stage and Step may compile at the same time
 	compiled  map[string]Program // by the names that compile gives them
 }
 
-func newPrograms(e *maker, s source, deterministic bool) *programs {
-	return &programs{maker: e, source: s, deterministic: deterministic, compiled: make(map[string]Program)}
+func newPrograms(e *maker, s source) *programs {
+	return &programs{maker: e, source: s, compiled: make(map[string]Program)}
 }
 
 // compile returns the program of a name. All replicas of the device share programs of one
@@ -31,16 +30,20 @@ func (p *programs) compile(name string, write func() (string, error)) (Program, 
 	if err != nil {
 		return nil, err
 	}
-	var flags map[string]any
-	if p.deterministic {
-		flags = map[string]any{"xla_gpu_deterministic_ops": true}
-	}
-	made, err := p.share(text, flags)
+	made, err := p.share(text, p.flags())
 	if err != nil {
 		return nil, fmt.Errorf("compile model %q: %w", p.model.Name, err)
 	}
 	p.compiled[name] = made
 	return made, nil
+}
+
+// flags are XLA's debug options.
+func (p *programs) flags() map[string]any {
+	if p.deterministic {
+		return map[string]any{"xla_gpu_deterministic_ops": true}
+	}
+	return nil
 }
 
 // share returns the program of a text and flags, compiled once for the device.

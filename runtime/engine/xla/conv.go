@@ -22,8 +22,10 @@ func (l *layer) axis(size int) axis {
 // spread is from the first element of the first window to the first one of the last.
 func (a axis) spread() int { return (a.windows-1)*a.stride + 1 }
 
+// forward is the window of the outputs. Elements behind the last window need no negative
+// padding, for which XLA would copy the input without them: windows are as many without it.
 func (a axis) forward() stablehlo.Window {
-	return stablehlo.Window{Stride: a.stride, Low: a.low, High: a.high, Dilate: 1, Spread: 1}
+	return stablehlo.Window{Stride: a.stride, Low: a.low, High: max(a.high, 0), Dilate: 1, Spread: 1}
 }
 
 // weight is the window of the gradient of the weights: the gradient of the outputs is the

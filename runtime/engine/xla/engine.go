@@ -50,7 +50,7 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	r := &replica{
-		programs: newPrograms(e, source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers}, o.Deterministic),
+		programs: newPrograms(e, source{model: m, vars: vars, batch: o.MicroBatch, arithmetic: numbers, deterministic: o.Deterministic}),
 		options:  o,
 		vector:   make([]float32, model.Length(vars)),
 	}
@@ -66,7 +66,7 @@ func (e *maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) 
 	}
 	r.stale = true
 	if err := r.prepare(); err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	return r, nil
 }

@@ -68,30 +68,59 @@ func TestProgramsAreGolden(t *testing.T) {
 	}
 }
 
-// Where windows overlap, backward compares places and not bf16 values: XLA may keep more
-// bits of one of them, and no element would equal the maximum.
-func TestOverlappingWindowsCompareNoValues(t *testing.T) {
-	m, device := small(pictures(8, 7, 2), model.Layer{Op: model.Conv2D, Filters: 3, Kernel: 2},
-		model.Layer{Op: model.MaxPool, Kernel: 3, Stride: 2}, model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3}), new(xlatest.Device)
-	r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2, ComputeType: spec.ComputeBF16})
+// Backward of windows, apart or overlapping, compares places and not bf16 values: XLA may
+// keep more bits of one of them, and no element would equal the maximum.
+func TestWindowsCompareNoValues(t *testing.T) {
+	for kernel, least := range map[int]int{3: 9, 2: 1} { // of comparisons of places, by the kernel; the stride is 2
+		m, device := small(pictures(8, 7, 2), model.Layer{Op: model.Conv2D, Filters: 3, Kernel: 2},
+			model.Layer{Op: model.MaxPool, Kernel: kernel, Stride: 2}, model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3}), new(xlatest.Device)
+		r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2, ComputeType: spec.ComputeBF16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		places := 0
+		for _, c := range device.Compiled() {
+			for line := range strings.Lines(c.Text) {
+				if strings.Contains(line, "stablehlo.compare EQ") {
+					if strings.Contains(line, "bf16") {
+						t.Errorf("kernel %d: %s: %s", kernel, c.Name, line)
+					}
+					if strings.Contains(line, "i32") {
+						places++
+					}
+				}
+			}
+		}
+		if places < least {
+			t.Errorf("kernel %d: %d places of windows are compared", kernel, places)
+		}
+	}
+}
+
+// A convolution that leaves elements out at the end has no negative padding forward: XLA's
+// convolutions on GPUs take none, and the input would be copied.
+func TestForwardConvolutionsPadNothingNegative(t *testing.T) {
+	m, device := small(pictures(8, 7, 2), model.Layer{Op: model.Conv2D, Filters: 3, Kernel: 1, Stride: 2},
+		model.Layer{Op: model.Conv2D, Filters: 3, Kernel: 3, Stride: 2, Padding: model.Same},
+		model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3}), new(xlatest.Device)
+	r, err := xla.New(device).Build(m, engine.Options{MicroBatch: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	places := 0
+	forward := 0
 	for _, c := range device.Compiled() {
 		for line := range strings.Lines(c.Text) {
-			if strings.Contains(line, "stablehlo.compare EQ") {
-				if strings.Contains(line, "bf16") {
+			if strings.Contains(line, "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]") {
+				forward++
+				if strings.Contains(line, ", -") {
 					t.Errorf("%s: %s", c.Name, line)
-				}
-				if strings.Contains(line, "i32") {
-					places++
 				}
 			}
 		}
 	}
-	if places < 9 {
-		t.Errorf("%d places of windows are compared", places)
+	if forward < 2 {
+		t.Errorf("%d convolutions forward", forward)
 	}
 }

@@ -36,19 +36,37 @@ func (r *replica) explain(err error) error {
 }
 
 // fits returns about how many records would fit. A step needs memory in addition to its
-// arguments, which grows with the number of records.
+// arguments, which grows with the number of records. Where not even compiling the step has
+// enough memory, as it tries algorithms, a smaller micro-batch tells how much a record needs.
 func (r *replica) fits() int {
-	p, err := r.compileStep(1)
+	for batch := r.batch; batch > 0; batch /= 2 {
+		needs, err := r.needs(batch)
+		if errors.Is(err, ErrMemory) {
+			continue
+		}
+		if err != nil || needs <= 0 {
+			return 0
+		}
+		used, limit, err := r.device.Memory()
+		if err != nil || limit <= used {
+			return 0
+		}
+		return min(r.batch-1, int(float64(batch)*float64(limit-used)/float64(needs)))
+	}
+	return 0
+}
+
+// needs returns the bytes of a step of so many records in addition to its arguments.
+func (r *replica) needs(batch int) (int64, error) {
+	s := r.source
+	s.batch = batch
+	text, err := s.step(1)
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	needs, err := p.Memory()
-	if err != nil || needs <= 0 {
-		return 0
+	p, err := r.share(text, r.flags())
+	if err != nil {
+		return 0, err
 	}
-	used, limit, err := r.device.Memory()
-	if err != nil || limit <= used {
-		return 0
-	}
-	return min(r.batch-1, int(float64(r.batch)*float64(limit-used)/float64(needs)))
+	return p.Memory()
 }

@@ -19,6 +19,8 @@ type network struct {
 	compute  stablehlo.Type // of activations
 	training bool
 
+	deterministic bool // no operation may add up in any order
+
 	variables map[string]value // by name
 	sums      map[string]value // what the pass adds to them: gradients, or moments
 

@@ -68,12 +68,10 @@ func (w windows) visitPlaces(f func(y, x int)) {
 
 // maxPool takes the maximum of each window; the first of equal elements gets the gradient.
 // The number of its place is kept: a comparison of maxima with elements in backward could
-// find none, where XLA keeps more bits of one of them than bf16 has.
+// find none, or several, where XLA keeps more bits of one of them than bf16 has, or
+// computes one of them twice by different instructions.
 func (l *layer) maxPool() (value, backward) {
 	x, w := l.in[0], l.windows()
-	if w.disjoint() {
-		return l.maxPoolApart(w)
-	}
 	var y, place value
 	w.visitPlaces(func(row, column int) {
 		e := w.element(x, row, column)
@@ -86,6 +84,9 @@ func (l *layer) maxPool() (value, backward) {
 	})
 	return l.narrow(y), func(dy value) []value {
 		d := dy.Convert(l.compute)
+		if w.disjoint() {
+			return one(w.join(l.pick(w, place, d)))
+		}
 		none := d.Fill(0)
 		var dx value
 		w.visitPlaces(func(row, column int) {
@@ -100,19 +101,13 @@ func (l *layer) maxPool() (value, backward) {
 	}
 }
 
-func (l *layer) maxPoolApart(w windows) (value, backward) {
-	tiles := w.split(l.in[0])
-	y := tiles.Largest(2, 4)
-	return l.narrow(y), func(dy value) []value {
-		d := dy.Convert(l.compute)
-		// The maxima have their places in the window as scores, negative; the others
-		// less. The best score gets the gradient.
-		k := float64(w.kernel)
-		order := l.Iota(stablehlo.F32, 2, tiles.Dims...).Scale(-k).Subtract(l.Iota(stablehlo.F32, 4, tiles.Dims...))
-		score := tiles.Compare(stablehlo.Equal, y.Like(tiles, overTiles...)).Select(order, order.Fill(-k*k))
-		first := score.Compare(stablehlo.Equal, score.Largest(2, 4).Like(score, overTiles...))
-		return one(w.join(first.Select(d.Like(tiles, overTiles...), tiles.Fill(0))))
-	}
+// pick returns tiles that have the element of d at one place of each window, and zeros
+// elsewhere.
+func (l *layer) pick(w windows, place, d value) value {
+	rows, columns := l.Iota(stablehlo.I32, 2, w.tiles()...), l.Iota(stablehlo.I32, 4, w.tiles()...)
+	number := rows.Scale(float64(w.kernel)).Add(columns)
+	wide := d.Broadcast(w.tiles(), overTiles)
+	return place.Broadcast(w.tiles(), overTiles).Compare(stablehlo.Equal, number).Select(wide, wide.Fill(0))
 }
 
 // averagePool takes the mean of each window.

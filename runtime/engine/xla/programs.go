@@ -30,6 +30,7 @@ type source struct {
 	vars  []model.Var
 	batch int // records
 	arithmetic
+	deterministic bool
 }
 
 // name returns the name of a program. It has the characters that an MLIR symbol may have.
@@ -105,7 +106,7 @@ func (t tensor) size() int {
 // network adds the arguments of a micro-batch to a function with variables.
 func (s *source) network(f *stablehlo.Function, variables []value, training bool) *network {
 	n := &network{
-		Function: f, model: s.model, batch: s.batch, compute: s.activations, training: training,
+		Function: f, model: s.model, batch: s.batch, compute: s.activations, training: training, deterministic: s.deterministic,
 		variables: make(map[string]value), sums: make(map[string]value),
 	}
 	for i, v := range s.vars {

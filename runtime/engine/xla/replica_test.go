@@ -224,6 +224,18 @@ func TestOutOfMemory(t *testing.T) {
 	p.compare(8, b, 2e-5)
 }
 
+// Where XLA has too little memory to compile a step, a smaller one tells what would fit.
+func TestOutOfMemoryWhileCompiling(t *testing.T) {
+	m, device := everything(), &xlatest.Device{Limit: 100, Temporary: 60, Refuse: func(text string) bool {
+		return strings.Contains(text, "_step {") && !strings.Contains(text, "tensor<4x1xi32>")
+	}}
+	_, err := xla.New(device).Build(m, engine.Options{MicroBatch: 16})
+	var small *xla.MemoryError
+	if !errors.As(err, &small) || !errors.Is(err, xla.ErrMemory) || small.Batch != 16 || small.Fits != 6 { // 100/60 of 4
+		t.Fatalf("%v: %+v", err, small)
+	}
+}
+
 // The compute type decides about activations and products; deterministic runs are f32
 // and say so to XLA.
 func TestComputeTypes(t *testing.T) {
@@ -259,6 +271,23 @@ func TestComputeTypes(t *testing.T) {
 		for _, c := range d.Compiled() {
 			if (c.Flags["xla_gpu_deterministic_ops"] == true) != deterministic {
 				t.Errorf("deterministic %v: flags %v", deterministic, c.Flags)
+			}
+		}
+	}
+}
+
+// The gradient of an embedding is a scatter, and in a deterministic run a product, with the
+// same sums: of rows that occur several times, once, and not at all.
+func TestDeterministicEmbedding(t *testing.T) {
+	m := small(model.Features{Type: model.U8, Shape: []int{6}}, model.Layer{Op: model.Embedding, Vocabulary: 16, Units: 4},
+		model.Layer{Op: model.Flatten}, model.Layer{Op: model.Dense, Units: 3})
+	for _, deterministic := range []bool{false, true} {
+		p := newPair(t, m, 0.1, engine.Options{MicroBatch: 2, Deterministic: deterministic})
+		p.compare(2, xlatest.Batch(m, 1, 1, 2, 0, 1), 2e-5)
+		for _, c := range p.device.Compiled() {
+			if scatters := strings.Contains(c.Text, "stablehlo.scatter"); scatters != (strings.HasSuffix(c.Name, "_step") && !deterministic) && !strings.HasSuffix(c.Name, "_steps") ||
+				scatters && deterministic {
+				t.Errorf("deterministic %v: %s has a scatter: %v", deterministic, c.Name, scatters)
 			}
 		}
 	}

@@ -13,9 +13,25 @@ func (l *layer) embedding() (value, backward) {
 	rows := w.Gather(ids)
 	dims := append(append([]int(nil), ids.Dims...), l.Units)
 	return l.narrow(rows.Reshape(dims...)), func(dy value) []value {
-		l.learn(model.Weight, w.Fill(0).ScatterAdd(ids, dy.Convert(stablehlo.F32).Reshape(rows.Dims...)))
+		d := dy.Convert(stablehlo.F32).Reshape(rows.Dims...)
+		if l.deterministic {
+			l.learn(model.Weight, l.addRows(w, ids, d))
+		} else {
+			l.learn(model.Weight, w.Fill(0).ScatterAdd(ids, d))
+		}
 		return one(nil)
 	}
+}
+
+// addRows is the sum of the rows for each row of a table, as ScatterAdd computes it, by a
+// product with a matrix of zeros and ones. XLA rewrites a scatter to one of fixed order for
+// deterministic runs, and versions of it gave wrong numbers: openxla/xla pull requests 19275
+// and 34870, jax-ml/jax issue 27796.
+func (l *layer) addRows(table, ids, rows value) value {
+	n := rows.Dims[0]
+	number := l.Iota(stablehlo.I32, 1, n, table.Dims[0])
+	named := number.Compare(stablehlo.Equal, ids.Reshape(n).Like(number, 0)).Convert(stablehlo.F32)
+	return named.Dot(rows, stablehlo.Product{Left: []int{0}, Right: []int{0}}, stablehlo.F32)
 }
 
 // position adds its weights to each record.

@@ -3,8 +3,10 @@
 package gpu_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -25,10 +27,17 @@ import (
 // open starts XLA on the first GPU; a machine without one skips the test.
 func open(t *testing.T) engine.Engine {
 	t.Helper()
+	return openPart(t, 0)
+}
+
+// openPart starts XLA with a part of the memory of the first GPU; 0: XLA's default.
+func openPart(t *testing.T, fraction float32) engine.Engine {
+	t.Helper()
 	files, err := cuda.FromEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
+	files.MemoryFraction = cmp.Or(fraction, files.MemoryFraction)
 	if err := cuda.Problem(files); err != nil {
 		t.Skip(err)
 	}
@@ -170,8 +179,8 @@ func TestEveryModelOnGPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trained := func(e engine.Engine) []float32 {
-			r, err := e.Build(m, engine.Options{MicroBatch: 8, ComputeType: spec.ComputeF32, Seed: 1})
+		trained := func(e engine.Engine, deterministic bool) []float32 {
+			r, err := e.Build(m, engine.Options{MicroBatch: 8, ComputeType: spec.ComputeF32, Seed: 1, Deterministic: deterministic})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,10 +190,13 @@ func TestEveryModelOnGPU(t *testing.T) {
 			}
 			return parameters(t, r)
 		}
-		d := distance(trained(inFloat64), trained(onGPU))
-		t.Logf("%s: parameters are off by %.2g after %d updates", name, d, updates)
-		if most := map[bool]float64{false: 1e-5, true: 5e-5}[name == "resnet18" || name == "transformer"]; !(d <= most) {
-			t.Errorf("%s: want at most %.2g", name, most)
+		want := trained(inFloat64, false)
+		for _, deterministic := range []bool{false, true} {
+			d := distance(want, trained(onGPU, deterministic))
+			t.Logf("%s, deterministic %v: parameters are off by %.2g after %d updates", name, deterministic, d, updates)
+			if most := map[bool]float64{false: 1e-5, true: 5e-5}[name == "resnet18" || name == "transformer"]; !(d <= most) {
+				t.Errorf("%s: want at most %.2g", name, most)
+			}
 		}
 	}
 }
@@ -204,5 +216,40 @@ func TestBitsOnGPU(t *testing.T) {
 			binary.Write(h, binary.LittleEndian, v) //nolint:errcheck // a hash takes all
 		}
 		t.Logf("bits %s %x", name, h.Sum(nil))
+	}
+}
+
+// TestTooLargeOnGPU trains with a micro-batch that does not fit into the memory that the
+// process may use. The number that the error names is about right: nine tenths of it fit.
+func TestTooLargeOnGPU(t *testing.T) {
+	onGPU := openPart(t, 0.02)
+	m, err := zoo.Model("mnist-cnn", model.Data{Input: model.Features{Type: model.U8, Shape: []int{28, 28}}, Classes: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(micro int) error {
+		r, err := onGPU.Build(m, engine.Options{MicroBatch: micro, Seed: 1, ComputeType: spec.ComputeTF32})
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		ones := slices.Repeat([]float32{1}, micro)
+		s, err := r.Stage(t.Context(), xlatest.Batch(m, 1, ones...), nil)
+		if err != nil {
+			return err
+		}
+		defer s.Release()
+		_, err = r.Step(t.Context(), s, engine.Pass{First: true, Last: true})
+		return err
+	}
+	const large = 8192
+	err = try(large)
+	var small *xla.MemoryError
+	if !errors.As(err, &small) || small.Fits < 1 || small.Fits >= large {
+		t.Fatalf("a micro-batch of %d: %v: %+v", large, err, small)
+	}
+	t.Logf("of %d records about %d would fit", large, small.Fits)
+	if err := try(small.Fits * 9 / 10); err != nil {
+		t.Errorf("%d records do not fit: %v", small.Fits*9/10, err)
 	}
 }

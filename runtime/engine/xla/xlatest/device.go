@@ -19,6 +19,9 @@ type Device struct {
 	Limit int64
 	// Temporary is the bytes that a run claims in addition to its arguments.
 	Temporary int64
+	// Refuse reports the programs for which the memory does not suffice while they are
+	// compiled; nil: none.
+	Refuse func(text string) bool
 
 	mu       sync.Mutex
 	used     int64
@@ -84,6 +87,9 @@ func (d *Device) Compile(text string, flags map[string]any) (xla.Program, error)
 	p, err := stablehlotest.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, text)
+	}
+	if d.Refuse != nil && d.Refuse(text) {
+		return nil, fmt.Errorf("compile %s: %w", p.Name(), xla.ErrMemory)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
