@@ -382,3 +382,19 @@ func (c *cleanRun) Ledger(ctx context.Context) (providers.RunLedger, error) {
 	}
 	return is, c.error(err)
 }
+
+// Survey implements providers.RunSurveyor.
+func (c *cleanRun) Survey(ctx context.Context) (providers.RunSurvey, error) {
+	known, ok := c.Run.(providers.RunSurveyor)
+	if !ok {
+		return providers.RunSurvey{}, providers.ErrNoSurvey
+	}
+	is, err := known.Survey(ctx)
+	if errors.Is(err, providers.ErrNoSurvey) {
+		return is, err
+	}
+	for i := range is.Pending {
+		is.Pending[i].Reason = c.clean(is.Pending[i].Reason)
+	}
+	return is, c.error(err)
+}

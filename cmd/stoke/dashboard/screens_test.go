@@ -68,7 +68,7 @@ func TestScreens(t *testing.T) {
 		of("/workers", f.runs[0]):              {"ended"},
 		of("/worker?role=worker-0", f.runs[2]): {"worker-0", "Disk written"},
 		of("/compare", f.runs[0]) + "&run=" + url.QueryEscape(f.runs[3].address): {"hyperparameters.learning_rate", "0.4", "2.4", "worker.replicas"},
-		"/cluster": {"node-3", "roles run", "waits for 4 × 1 GPU", "knows nodes only by"},
+		"/cluster": {"node-3", "NVIDIA-H100", "cordoned", "1 other pod: CPU 4, 16.0 GiB, 1 GPU", "Insufficient nvidia.com/gpu", "17 of 40", "transformer · default/run-transformer-worker-3"},
 		"/new":     {"Write configuration"},
 	} {
 		body := s.get(path)

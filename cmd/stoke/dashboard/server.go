@@ -18,6 +18,7 @@ type Server struct {
 	feeds   *feeds
 	pages   *pages
 	applies *applies
+	surveys *surveys
 	ended   <-chan struct{} // closed when the server ends: streams end then
 }
 
@@ -27,7 +28,7 @@ func New(source Source, port int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p, applies: newApplies()}, nil
+	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p, applies: newApplies(), surveys: newSurveys()}, nil
 }
 
 // Listen listens on loopback; port 0 is any free port.
@@ -64,6 +65,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	mux.HandleFunc("GET /data/ledger", s.sendLedger)
 	mux.HandleFunc("GET /live/runs", s.streamRuns)
 	mux.HandleFunc("GET /live/run", s.streamRun)
+	mux.HandleFunc("GET /live/cluster", s.streamCluster)
 	mux.HandleFunc("GET /live/workers", s.streamWorkers)
 	mux.HandleFunc("GET /live/logs", s.streamLogs)
 	mux.HandleFunc("GET /logs.txt", s.sendLogs)
@@ -107,6 +109,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Close ends the reading of runs, lets an apply finish its steps, and waits for both.
 func (s *Server) Close() {
 	s.applies.close()
+	s.surveys.close()
 	s.board.close()
 	s.feeds.close()
 }

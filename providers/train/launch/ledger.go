@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -19,3 +20,9 @@ var ErrNoLedger = ledgerError{}
 type ledgerError struct{}
 
 func (ledgerError) Error() string { return "no ledger of the run can be read now" }
+
+// Surveyor is a Launcher that knows the machines of its runs.
+type Surveyor interface {
+	// Survey returns the machines, and who uses them.
+	Survey(ctx context.Context) (providers.RunSurvey, error)
+}
