@@ -98,7 +98,7 @@ the state as stoke apply does.`,
 // only this user can read. The caller removes the file.
 func openBrowser(link string) (remove func()) {
 	remove = func() {}
-	dir, err := os.MkdirTemp("", "stoke-dashboard-")
+	dir, err := os.MkdirTemp(browserFolder(), "stoke-dashboard-")
 	if err != nil {
 		return remove
 	}
@@ -116,6 +116,24 @@ func openBrowser(link string) (remove func()) {
 		go cmd.Wait() //nolint:errcheck // see above
 	}
 	return remove
+}
+
+// snaps is the folder of the programs that snap has installed.
+var snaps = "/snap/bin"
+
+// browserFolder returns the folder in which a browser can read a file; "" is the folder for
+// temporary files. Browsers that snap has installed see a /tmp of their own, and no hidden
+// folder: they can read the home directory only.
+func browserFolder() string {
+	for _, name := range []string{"firefox", "chromium"} {
+		if _, err := os.Stat(filepath.Join(snaps, name)); err != nil {
+			continue
+		}
+		if home, err := os.UserHomeDir(); err == nil {
+			return home
+		}
+	}
+	return ""
 }
 
 // redirectTo returns a page that leads to a link.
@@ -144,6 +162,7 @@ type shownRuns struct {
 	only     []string       // addresses; none: all
 	machine  *machineFolder // nil: the runs of the state
 	planning sync.Mutex     // held by the one plan of a draft
+	closing  sync.WaitGroup // of states that were read again
 
 	mu      sync.Mutex // held for moments: opening a run takes as long as its cluster
 	now     *runs
@@ -186,6 +205,7 @@ func (w *shownRuns) close() {
 			r.close()
 		}
 	}
+	w.closing.Wait()
 }
 
 // Runs lists the runs of the state, which is read again after a while.
@@ -212,7 +232,7 @@ func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
 		w.old = append(w.old, w.now)
 	}
 	if len(w.old) > statesKept {
-		w.old[0].close()
+		w.closing.Go(w.old[0].close) // it may wait for a cluster
 		w.old = w.old[1:]
 	}
 	w.now, w.entries, w.print = r, entries, print

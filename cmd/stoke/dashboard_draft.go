@@ -131,6 +131,35 @@ func (w *shownRuns) Plan(ctx context.Context, hcl string) (is dashboard.Plan, er
 	return is, nil
 }
 
+// Drift compares the object at an address, and all that it depends on, with the real
+// objects, as stoke plan -refresh-only -target does. It takes no lock.
+func (w *shownRuns) Drift(ctx context.Context, address string) (is dashboard.Drift, err error) {
+	if w.machine != nil {
+		return is, errors.New("with -machine the dashboard has no state to compare with")
+	}
+	w.planning.Lock()
+	defer w.planning.Unlock()
+	read := make(chan []byte, 1)
+	o, end, err := w.operate(w.s.signals, "", func(from io.Reader) { read <- readEnd(from, longestPlan) })
+	if err != nil {
+		return is, err
+	}
+	o.mode, o.flags.lock.lock, o.flags.refreshOnly, o.flags.targets = plan.RefreshOnly, false, true, []string{address}
+	if err = o.open(ctx, "Plan"); err == nil {
+		var pl *plan.Plan
+		if pl, err = o.planned(ctx); err == nil {
+			is.Objects = len(pl.Drift)
+		}
+		o.close()
+	}
+	end()
+	is.Text = string(<-read)
+	if errors.Is(err, failed) {
+		err = errors.New("the objects cannot be read: the text ends with the errors")
+	}
+	return is, err
+}
+
 // operate returns an operation of the folder with one more file: a draft, or "" for none.
 // Its session asks nothing and prints without colours; read reads the text. The caller
 // calls end once the operation is done, which waits for read.

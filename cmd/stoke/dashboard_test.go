@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/cmd/stoke/dashboard"
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/filetest"
@@ -141,6 +142,88 @@ func openFolder(t *testing.T) (w *shownRuns, dir string) {
 
 // goodDraft is a configuration that plans in the folder.
 const goodDraft = "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.here.input\n}\n"
+
+// Browsers of snap read files of the home directory only.
+func TestLinkIsWhereTheBrowserReads(t *testing.T) {
+	was := snaps
+	defer func() { snaps = was }()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	snaps = t.TempDir()
+	if at := browserFolder(); at != "" {
+		t.Errorf("without snap the folder is %s", at)
+	}
+	if err := os.WriteFile(filepath.Join(snaps, "firefox"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if at := browserFolder(); at != home {
+		t.Errorf("with snap the folder is %s", at)
+	}
+}
+
+// A provider that is configured while the command ends is closed; later ones are refused.
+func TestDashboardClosesProviders(t *testing.T) {
+	r := new(runs)
+	n := 0
+	r.ends = append(r.ends, func() { n++ })
+	r.close()
+	r.close()
+	if n != 1 {
+		t.Errorf("closed %d times", n)
+	}
+	if _, err := r.configured("provider", address.Instance{})(t.Context()); err == nil || !strings.Contains(err.Error(), "look again") {
+		t.Errorf("a provider after the end: %v", err)
+	}
+}
+
+// Drift is what changed outside since the last apply: of the run and what it depends on.
+func TestDashboardFindsDrift(t *testing.T) {
+	w, dir := openFolder(t)
+	w.mayWrite, w.mayApply = true, true
+	w.s.built[filetest.Source] = filetest.Entry()
+	is, err := w.Plan(t.Context(), fmt.Sprintf(`
+terraform {
+  required_providers {
+    test = { source = "stokehq/test" }
+  }
+}
+resource "test_file" "first" {
+  directory = %q
+  name      = "first"
+  content   = "one"
+}
+`, dir))
+	if err == nil {
+		err = is.Apply(t.Context(), "x.tf", make(chan struct{}), func(string) {})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := w.Drift(t.Context(), "test_file.first"); err != nil || d.Objects != 0 {
+		t.Errorf("%v: %+v", err, d)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "first")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.Drift(t.Context(), "test_file.first")
+	if err != nil || d.Objects != 1 || !strings.Contains(d.Text, "test_file.first") {
+		t.Errorf("%v: %+v", err, d)
+	}
+	if d, err := w.Drift(t.Context(), "terraform_data.here"); err != nil || d.Objects != 0 {
+		t.Errorf("of another object: %v: %+v", err, d)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate")); err != nil || string(after) != string(before) {
+		t.Errorf("%v: the state has changed: %s", err, after)
+	}
+	w.machine = new(machineFolder)
+	if _, err := w.Drift(t.Context(), "test_file.first"); err == nil {
+		t.Error("without a state")
+	}
+}
 
 // The plan of a draft is the plan of the folder with the draft, and leaves no file.
 func TestDashboardPlansDrafts(t *testing.T) {

@@ -22,8 +22,10 @@ type fakeSource struct {
 	saved    map[string]string
 	problems []string
 
-	planned   int                                                                                   // lines before the last one of a plan
-	unplanned error                                                                                 // of a plan
+	planned   int   // lines before the last one of a plan
+	unplanned error // of a plan
+	drift     Drift
+	undrifted error
 	apply     func(ctx context.Context, file string, stop <-chan struct{}, line func(string)) error // nil: nothing may be applied
 }
 
@@ -43,6 +45,11 @@ func (f *fakeSource) Validate(context.Context, string) ([]string, error) { retur
 func (f *fakeSource) Plan(_ context.Context, hcl string) (Plan, error) {
 	text := strings.Repeat("+ one line\n", f.planned) + "Plan: 1 to add of " + hcl + "\x1b[31m<script>"
 	return Plan{Text: text, Add: 1, Change: 2, Destroy: 3, Left: 4, Apply: f.apply}, f.unplanned
+}
+func (f *fakeSource) Drift(_ context.Context, address string) (Drift, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.drift, f.undrifted
 }
 func (f *fakeSource) MayApply() bool { return f.apply != nil }
 func (f *fakeSource) MayWrite() bool { return f.mayWrite }

@@ -9,6 +9,7 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -113,6 +114,12 @@ func hostileRuns() *fakeSource {
 		r.add(providers.RunEvent{Time: began, Type: text, Step: 4, Message: text, Values: map[string]float64{text: 2}})
 		r.add(providers.RunEvent{Time: began, Type: "checkpoint", Step: 4, Message: text})
 		r.say(text, text, text)
+		r.ledger = &providers.RunLedger{Records: 10, Step: 4, Parts: []providers.RunEpoch{{Epoch: 0, Committed: 5, Ranges: 1}}}
+		r.status.Where, r.survey = text, func() providers.RunSurvey {
+			node := providers.RunNode{Name: text, Phase: "ready", GPUModel: text, CPU: 1, Tenants: []providers.RunTenant{{Name: text, Run: "run-" + text, CPU: 1}, {Name: text + "/other"}},
+				Holders: []providers.RunHolder{{GPU: text, By: text}}}
+			return providers.RunSurvey{Place: text, ID: text, IsHere: true, Partly: text, Nodes: []providers.RunNode{node}, Pending: []providers.RunTenant{{Name: text, Reason: text}}}
+		}
 		r.say("worker-0", "stdout", "before"+text+strings.Repeat("y", 1<<20)+"after")
 		f.runs = append(f.runs, r)
 	}
@@ -188,6 +195,14 @@ func TestHostileTexts(t *testing.T) {
 			}
 			if len(body) > 8<<20 {
 				t.Errorf("%.80s has %d bytes", path, len(body))
+			}
+		}
+		f.mu.Lock()
+		f.drift, f.undrifted = Drift{Objects: 1, Text: hostile[i]}, errors.New(hostile[i])
+		f.mu.Unlock()
+		for _, path := range []string{"/data/ledger", "/data/drift"} {
+			if body := s.get(of(path, run)); !isPlain(body) || !json.Valid([]byte(body)) || strings.Contains(body, "<") || len(body) > 4<<20 {
+				t.Errorf("%s of %.20q: %.300q", path, hostile[i], body)
 			}
 		}
 		text := s.get(of("/logs.txt?role=worker-0", run))

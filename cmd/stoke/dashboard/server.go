@@ -63,6 +63,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	mux.HandleFunc("GET /data/series", s.sendSeries)
 	mux.HandleFunc("GET /data/workers", s.sendWorkers)
 	mux.HandleFunc("GET /data/ledger", s.sendLedger)
+	mux.HandleFunc("GET /data/drift", s.sendDrift)
 	mux.HandleFunc("GET /live/runs", s.streamRuns)
 	mux.HandleFunc("GET /live/run", s.streamRun)
 	mux.HandleFunc("GET /live/cluster", s.streamCluster)

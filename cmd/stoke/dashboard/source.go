@@ -24,6 +24,10 @@ type Source interface {
 	// changes nothing. Where the plan fails, err says so, and the plan's text ends with
 	// its errors.
 	Plan(ctx context.Context, hcl string) (Plan, error)
+	// Drift compares the run at an address, and all that it depends on, with the real
+	// objects. It changes nothing. Where it fails, err says so, and the text ends with the
+	// errors.
+	Drift(ctx context.Context, address string) (Drift, error)
 	// Save writes the configuration to a new file of the folder and returns the
 	// file's path. Where the dashboard may not write, MayWrite is false.
 	Save(ctx context.Context, name, hcl string) (path string, err error)
@@ -42,6 +46,12 @@ type Plan struct {
 	// steps. line hears what the apply prints, from one goroutine at a time. nil: the
 	// dashboard may not apply, or nothing is to be done.
 	Apply func(ctx context.Context, file string, stop <-chan struct{}, line func(string)) error
+}
+
+// Drift is what has changed outside of stoke since the last apply.
+type Drift struct {
+	Objects int    // that have changed
+	Text    string // the changes, for people
 }
 
 // Totals returns the summary of the plan.
