@@ -183,11 +183,14 @@ const workspaceVariable = "TF_WORKSPACE"
 func (s *session) workspace() (string, error) {
 	name, err := s.workspaceName()
 	if err != nil {
-		s.complain(problem("Selected workspace not known", "Its saved settings cannot be read: %s. Mend that, or name a workspace in %s.", err, workspaceVariable))
+		s.complain(problem("Selected workspace not known",
+			"Its saved settings cannot be read: %s. Mend that, or name a workspace in %s.", err, workspaceVariable))
 		return "", failed
 	}
 	if err := backend.CheckWorkspace(name); err != nil {
-		s.complain(problem("Invalid workspace name", "The selected workspace %q cannot be used: %s. Select another one with \"stoke workspace select\", or change %s.", name, err, workspaceVariable))
+		s.complain(problem("Invalid workspace name",
+			"The selected workspace %q cannot be used: %s. "+
+				"Select another one with \"stoke workspace select\", or change %s.", name, err, workspaceVariable))
 		return "", failed
 	}
 	return name, nil

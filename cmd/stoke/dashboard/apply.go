@@ -175,7 +175,8 @@ func (j *job) view(n int) (v applyView, lines []string, from int) {
 	case j.ended.IsZero() && j.stops == 0:
 		v = applyView{"applying", "running", "", "Stop", true}
 	case j.ended.IsZero() && j.stops == 1:
-		v = applyView{"stopping", "waiting", "The apply finishes the steps that are under way. Runs go on, and the next apply attaches to them.", "Stop at once", true}
+		v = applyView{"stopping", "waiting", "The apply finishes the steps that are under way. " +
+			"Runs go on, and the next apply attaches to them.", "Stop at once", true}
 	case j.ended.IsZero():
 		v = applyView{"stopping", "waiting", "The steps that are under way are ended. Completed changes stay in the state.", "", true}
 	case j.err != nil && j.stops > 0:

@@ -299,14 +299,16 @@ func waitingHere(rows []row, now time.Time) (all []waitView) {
 			if role.Reason == "" {
 				continue
 			}
-			w := waitView{Run: keyOf(r.Address), Name: shortName(r.Address) + " · " + name(role.Name), Reason: cleanText(role.Reason, longestText, false)}
+			w := waitView{Run: keyOf(r.Address), Name: shortName(r.Address) + " · " + name(role.Name)}
+			w.Reason = cleanText(role.Reason, longestText, false)
 			if !role.Since.IsZero() {
 				w.Since = duration(now.Sub(role.Since))
 			}
 			all = append(all, w)
 		}
 		if len(all) == before && kind(r.status.Phase) == "waiting" {
-			all = append(all, waitView{Run: keyOf(r.Address), Name: shortName(r.Address), Reason: cleanText(r.status.Message, longestText, false)})
+			why := cleanText(r.status.Message, longestText, false)
+			all = append(all, waitView{Run: keyOf(r.Address), Name: shortName(r.Address), Reason: why})
 		}
 	}
 	return all

@@ -28,7 +28,8 @@ func New(source Source, port int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p, applies: newApplies(), surveys: newSurveys()}, nil
+	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p,
+		applies: newApplies(), surveys: newSurveys()}, nil
 }
 
 // Listen listens on loopback; port 0 is any free port.

@@ -56,7 +56,8 @@ type Drift struct {
 
 // Totals returns the summary of the plan.
 func (p *Plan) Totals() string {
-	text := fmt.Sprintf("%s to add, %s to change, %s to destroy", integer(int64(p.Add)), integer(int64(p.Change)), integer(int64(p.Destroy)))
+	text := fmt.Sprintf("%s to add, %s to change, %s to destroy",
+		integer(int64(p.Add)), integer(int64(p.Change)), integer(int64(p.Destroy)))
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %s left for a later apply", integer(int64(p.Left)))
 	}

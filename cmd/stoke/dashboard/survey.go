@@ -108,7 +108,8 @@ func placesAsked(rows []row) (all []asking) {
 			r := &rows[i]
 			known, ok := r.run.(providers.RunSurveyor)
 			key := cmp.Or(r.status.Where, r.Address)
-			if !ok || r.isLive() != wantsLive || len(all) == mostSurveys || slices.ContainsFunc(all, func(a asking) bool { return a.key == key }) {
+			isAsked := slices.ContainsFunc(all, func(a asking) bool { return a.key == key })
+			if !ok || isAsked || r.isLive() != wantsLive || len(all) == mostSurveys {
 				continue
 			}
 			all = append(all, asking{key, known})

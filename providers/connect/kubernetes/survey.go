@@ -51,7 +51,8 @@ func (c *Client) Survey(ctx context.Context, namespace string, runOf func(*core.
 	const living = "status.phase!=Succeeded,status.phase!=Failed"
 	err = list(ctx, c, "/api/v1/pods", living, take)
 	if apierrors.IsForbidden(err) && namespace != "" {
-		out.Partly = strings.TrimSpace(out.Partly + " Only pods of the namespace " + namespace + " are counted: the connection has no right to list others.")
+		out.Partly = strings.TrimSpace(out.Partly + " Only pods of the namespace " + namespace +
+			" are counted: the connection has no right to list others.")
 		err = list(ctx, c, "/api/v1/namespaces/"+namespace+"/pods", living, take)
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func survey(proc, slots string) providers.RunSurvey {
 	}
 	holders, err := slot.Holders(slots)
 	if err != nil && len(all) > 0 {
-		out.Partly = "Who has the GPUs is not known: " + err.Error() + "."
+		out.Partly = "The users of the GPUs are not known: " + err.Error() + "."
 	}
 	for i, g := range all {
 		n.GPUs++
