@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -22,7 +20,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/cmd/stoke/dashboard"
-	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
@@ -31,7 +28,7 @@ import (
 func dashboardCommand(s *session) *cobra.Command {
 	var f lookFlags
 	var port uint16
-	var noBrowser, mayWrite, machine bool
+	var noBrowser, mayWrite, mayApply, machine bool
 	cmd := &cobra.Command{
 		Use:   "dashboard [options] [ADDRESS...]",
 		Short: "Show runs in a browser",
@@ -41,22 +38,31 @@ that works once; the pages are for that browser only. It shows all runs of the
 state, or those at the addresses, and changes none of them. Runs of clusters are
 read as stoke status reads them. With -machine it shows the runs of this machine
 in FOLDER, of any state. FOLDER replaces the addresses. Default: the default of
-runs_dir.`,
+runs_dir.
+
+With -allow-apply, a page can apply the plan that it shows of a new run. The page
+saves the run's configuration as a new file of this folder first. The apply locks
+the state as stoke apply does.`,
 	}
 	cmd.Flags().Uint16Var(&port, "port", 0, "Listen on this `PORT` of 127.0.0.1. Default: any free port.")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "Print the link only.")
 	cmd.Flags().BoolVar(&mayWrite, "allow-write", false, "Let the form of a new run save its configuration as a new file of this folder.")
+	cmd.Flags().BoolVar(&mayApply, "allow-apply", false, "Let the form save its configuration, and apply the plan that it showed.")
 	cmd.Flags().BoolVar(&machine, "machine", false, "Show the runs of this machine, not of the state.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s.looking.Store(true)
 		ctx, done := s.signals.untilStopped(cmd.Context())
 		defer done()
-		w := &shownRuns{s: s, flags: &f, mayWrite: mayWrite}
+		w := &shownRuns{s: s, flags: &f, life: cmd.Context(), mayWrite: mayWrite || mayApply, mayApply: mayApply}
 		defer w.close()
 		if machine {
-			if len(args) > 1 {
+			switch {
+			case len(args) > 1:
 				return &usageError{path: cmd.CommandPath(), err: errors.New("-machine shows the runs of one folder")}
+			case mayApply:
+				return &usageError{path: cmd.CommandPath(), err: errors.New("-allow-apply and -machine exclude each other: " +
+					"an apply needs the state of a configuration")}
 			}
 			w.machine, args = &machineFolder{strings.Join(args, "")}, nil
 		}
@@ -92,7 +98,7 @@ runs_dir.`,
 // only this user can read. The caller removes the file.
 func openBrowser(link string) (remove func()) {
 	remove = func() {}
-	dir, err := os.MkdirTemp("", "stoke-dashboard-")
+	dir, err := os.MkdirTemp(browserFolder(), "stoke-dashboard-")
 	if err != nil {
 		return remove
 	}
@@ -110,6 +116,24 @@ func openBrowser(link string) (remove func()) {
 		go cmd.Wait() //nolint:errcheck // see above
 	}
 	return remove
+}
+
+// snaps is the folder of the programs that snap has installed.
+var snaps = "/snap/bin"
+
+// browserFolder returns the folder in which a browser can read a file; "" is the folder for
+// temporary files. Browsers that snap has installed see a /tmp of their own, and no hidden
+// folder: they can read the home directory only.
+func browserFolder() string {
+	for _, name := range []string{"firefox", "chromium"} {
+		if _, err := os.Stat(filepath.Join(snaps, name)); err != nil {
+			continue
+		}
+		if home, err := os.UserHomeDir(); err == nil {
+			return home
+		}
+	}
+	return ""
 }
 
 // redirectTo returns a page that leads to a link.
@@ -132,10 +156,13 @@ const (
 type shownRuns struct {
 	s        *session
 	flags    *lookFlags
+	life     context.Context // of the command: the second Ctrl-C ends it
 	mayWrite bool
+	mayApply bool
 	only     []string       // addresses; none: all
 	machine  *machineFolder // nil: the runs of the state
 	planning sync.Mutex     // held by the one plan of a draft
+	closing  sync.WaitGroup // of states that were read again
 
 	mu      sync.Mutex // held for moments: opening a run takes as long as its cluster
 	now     *runs
@@ -178,6 +205,7 @@ func (w *shownRuns) close() {
 			r.close()
 		}
 	}
+	w.closing.Wait()
 }
 
 // Runs lists the runs of the state, which is read again after a while.
@@ -204,7 +232,7 @@ func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
 		w.old = append(w.old, w.now)
 	}
 	if len(w.old) > statesKept {
-		w.old[0].close()
+		w.closing.Go(w.old[0].close) // it may wait for a cluster
 		w.old = w.old[1:]
 	}
 	w.now, w.entries, w.print = r, entries, print
@@ -375,66 +403,18 @@ func (c *cleanRun) Ledger(ctx context.Context) (providers.RunLedger, error) {
 	return is, c.error(err)
 }
 
-// MayWrite reports whether the form of a new run may save files.
-func (w *shownRuns) MayWrite() bool { return w.mayWrite }
-
-// Save writes a new file next to the configuration.
-func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
-	if !w.mayWrite {
-		return "", errors.New("the dashboard was started without -allow-write")
+// Survey implements providers.RunSurveyor.
+func (c *cleanRun) Survey(ctx context.Context) (providers.RunSurvey, error) {
+	known, ok := c.Run.(providers.RunSurveyor)
+	if !ok {
+		return providers.RunSurvey{}, providers.ErrNoSurvey
 	}
-	path := filepath.Join(cmp.Or(w.s.configDir, "."), filepath.Base(name))
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("%s exists already: choose another label", path)
+	is, err := known.Survey(ctx)
+	if errors.Is(err, providers.ErrNoSurvey) {
+		return is, err
 	}
-	if err != nil {
-		return "", err
+	for i := range is.Pending {
+		is.Pending[i].Reason = c.clean(is.Pending[i].Reason)
 	}
-	_, err = f.WriteString(hcl)
-	return path, errors.Join(err, f.Close())
-}
-
-// drafted is a configuration with one more file, written by the form.
-type drafted struct {
-	modules.Source
-	dir, text string
-}
-
-// draftName is the name of the draft's file in problems.
-const draftName = "new_run.tf"
-
-func (d drafted) List(dir string) ([]string, error) {
-	names, err := d.Source.List(dir)
-	if filepath.Clean(dir) == filepath.Clean(d.dir) {
-		names = append(names, draftName)
-		slices.Sort(names)
-	}
-	return names, err
-}
-
-func (d drafted) Read(name string) ([]byte, error) {
-	if filepath.Clean(name) == filepath.Join(d.dir, draftName) {
-		return []byte(d.text), nil
-	}
-	return d.Source.Read(name)
-}
-
-// Validate checks a draft together with the configuration of the folder, as stoke
-// validate does.
-func (w *shownRuns) Validate(ctx context.Context, text string) ([]string, error) {
-	dir := cmp.Or(w.s.configDir, ".")
-	root, _, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, text}, dir)
-	if !diags.HasErrors() {
-		diags = append(diags, validate(ctx, w.s, &configuration{root: root})...)
-	}
-	var problems []string
-	for _, d := range diags {
-		if d.Subject != nil && filepath.Base(d.Subject.Filename) == draftName {
-			problems = append(problems, fmt.Sprintf("Line %d: %s. %s", d.Subject.Start.Line, d.Summary, d.Detail))
-		} else {
-			problems = append(problems, d.Summary+". "+d.Detail)
-		}
-	}
-	return problems, nil
+	return is, c.error(err)
 }

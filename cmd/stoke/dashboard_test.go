@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/cmd/stoke/dashboard"
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/filetest"
 )
 
 // tellingRun is a run that has a secret in all its texts.
@@ -124,22 +128,113 @@ func TestLinkIsInNoCommandLine(t *testing.T) {
 	}
 }
 
-// The plan of a draft is the plan of the folder with the draft, and leaves no file.
-func TestDashboardPlansDrafts(t *testing.T) {
-	dir := t.TempDir()
+// openFolder returns the runs of a folder with an object, for drafts.
+func openFolder(t *testing.T) (w *shownRuns, dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("resource \"terraform_data\" \"here\" {\n  input = \"one\"\n}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := newSession(stage{in: os.Stdin, out: os.Stdout, err: os.Stderr, built: catalogue()})
 	s.configDir, s.cli, s.signals = dir, new(cliConfig), &signals{stopping: make(chan struct{})}
-	w := &shownRuns{s: s, flags: &lookFlags{path: filepath.Join(dir, "terraform.tfstate")}}
-	text, err := w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.here.input\n}\n")
-	if err != nil || !strings.Contains(text, "terraform_data.draft") || !strings.Contains(text, "2 to add") {
-		t.Errorf("%v: %s", err, text)
+	return &shownRuns{s: s, life: t.Context(), flags: &lookFlags{path: filepath.Join(dir, "terraform.tfstate")}}, dir
+}
+
+// goodDraft is a configuration that plans in the folder.
+const goodDraft = "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.here.input\n}\n"
+
+// Browsers of snap read files of the home directory only.
+func TestLinkIsWhereTheBrowserReads(t *testing.T) {
+	was := snaps
+	defer func() { snaps = was }()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	snaps = t.TempDir()
+	if at := browserFolder(); at != "" {
+		t.Errorf("without snap the folder is %s", at)
 	}
-	text, err = w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n")
-	if err == nil || !strings.Contains(err.Error(), "the plan failed") || !strings.Contains(text, "new_run.tf line 2") {
-		t.Errorf("%v: %s", err, text)
+	if err := os.WriteFile(filepath.Join(snaps, "firefox"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if at := browserFolder(); at != home {
+		t.Errorf("with snap the folder is %s", at)
+	}
+}
+
+// A provider that is configured while the command ends is closed; later ones are refused.
+func TestDashboardClosesProviders(t *testing.T) {
+	r := new(runs)
+	n := 0
+	r.ends = append(r.ends, func() { n++ })
+	r.close()
+	r.close()
+	if n != 1 {
+		t.Errorf("closed %d times", n)
+	}
+	if _, err := r.configured("provider", address.Instance{})(t.Context()); err == nil || !strings.Contains(err.Error(), "look again") {
+		t.Errorf("a provider after the end: %v", err)
+	}
+}
+
+// Drift is what changed outside since the last apply: of the run and what it depends on.
+func TestDashboardFindsDrift(t *testing.T) {
+	w, dir := openFolder(t)
+	w.mayWrite, w.mayApply = true, true
+	w.s.built[filetest.Source] = filetest.Entry()
+	is, err := w.Plan(t.Context(), fmt.Sprintf(`
+terraform {
+  required_providers {
+    test = { source = "stokehq/test" }
+  }
+}
+resource "test_file" "first" {
+  directory = %q
+  name      = "first"
+  content   = "one"
+}
+`, dir))
+	if err == nil {
+		err = is.Apply(t.Context(), "x.tf", make(chan struct{}), func(string) {})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := w.Drift(t.Context(), "test_file.first"); err != nil || d.Objects != 0 {
+		t.Errorf("%v: %+v", err, d)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "first")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.Drift(t.Context(), "test_file.first")
+	if err != nil || d.Objects != 1 || !strings.Contains(d.Text, "test_file.first") {
+		t.Errorf("%v: %+v", err, d)
+	}
+	if d, err := w.Drift(t.Context(), "terraform_data.here"); err != nil || d.Objects != 0 {
+		t.Errorf("of another object: %v: %+v", err, d)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate")); err != nil || string(after) != string(before) {
+		t.Errorf("%v: the state has changed: %s", err, after)
+	}
+	w.machine = new(machineFolder)
+	if _, err := w.Drift(t.Context(), "test_file.first"); err == nil {
+		t.Error("without a state")
+	}
+}
+
+// The plan of a draft is the plan of the folder with the draft, and leaves no file.
+func TestDashboardPlansDrafts(t *testing.T) {
+	w, dir := openFolder(t)
+	is, err := w.Plan(t.Context(), goodDraft)
+	if err != nil || !strings.Contains(is.Text, "terraform_data.draft") || !strings.Contains(is.Text, "2 to add") || is.Add != 2 || is.Apply != nil {
+		t.Errorf("%v: %+v", err, is)
+	}
+	is, err = w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n")
+	if err == nil || !strings.Contains(err.Error(), "the plan failed") || !strings.Contains(is.Text, "new_run.tf line 2") || is.Apply != nil {
+		t.Errorf("%v: %s", err, is.Text)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 1 {
@@ -151,5 +246,147 @@ func TestDashboardPlansDrafts(t *testing.T) {
 	}
 	if end := readEnd(strings.NewReader("short"), 1000); string(end) != "short" {
 		t.Errorf("a short text is %q", end)
+	}
+}
+
+// An apply of the dashboard is the apply of the plan that it showed, of a configuration
+// that it saves as a new file.
+func TestDashboardAppliesDrafts(t *testing.T) {
+	w, dir := openFolder(t)
+	w.mayWrite, w.mayApply = true, true
+	plan := func(hcl string) dashboard.Plan {
+		t.Helper()
+		is, err := w.Plan(t.Context(), hcl)
+		if err != nil || is.Apply == nil {
+			t.Fatalf("%v: %+v", err, is)
+		}
+		return is
+	}
+	var said []string
+	line := func(text string) { said = append(said, text) }
+	apply := func(is dashboard.Plan, name string) error {
+		said = nil
+		return is.Apply(t.Context(), name, make(chan struct{}), line)
+	}
+	state := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first, other := plan(goodDraft), plan(strings.ReplaceAll(goodDraft, `"draft"`, `"other"`))
+	if err := apply(first, "main.tf"); err == nil || !strings.Contains(err.Error(), "main.tf exists already") || state() != "" {
+		t.Errorf("a file that exists: %v, state %s", err, state())
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "main.tf")); err != nil || strings.Contains(string(text), "draft") {
+		t.Errorf("%v: the file is now %s", err, text)
+	}
+	if err := apply(first, "experiment_draft.tf"); err != nil {
+		t.Fatalf("%v: %q", err, said)
+	}
+	text := strings.Join(said, "\n")
+	if !strings.Contains(text, "Apply complete! Resources: 2 added") || !strings.Contains(text, "terraform_data.draft: Creation complete") || !strings.Contains(text, "Saved ") {
+		t.Errorf("the apply says %s", text)
+	}
+	if saved, err := os.ReadFile(filepath.Join(dir, "experiment_draft.tf")); err != nil || string(saved) != goodDraft {
+		t.Errorf("%v: saved %s", err, saved)
+	}
+	before := state()
+	if !strings.Contains(before, `"draft"`) {
+		t.Errorf("the state is %s", before)
+	}
+	// The state is another one now: the other plan is not carried out, and leaves no file.
+	if err := apply(other, "experiment_other.tf"); err == nil || !strings.Contains(strings.Join(said, "\n"), "Saved plan is stale") || state() != before {
+		t.Errorf("a stale plan: %v: %q", err, said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "experiment_other.tf")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a plan that is not carried out leaves its file: %v", err)
+	}
+	// Another process holds the state.
+	locked := plan(strings.ReplaceAll(goodDraft, `"draft"`, `"third"`))
+	o, end, err := w.operate(w.s.signals, "", func(from io.Reader) { _, _ = io.Copy(io.Discard, from) })
+	if err == nil {
+		err = o.open(t.Context(), "Test")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(locked, "experiment_third.tf"); err == nil || !strings.Contains(strings.Join(said, "\n"), "ock") || state() != before {
+		t.Errorf("a locked state: %v: %q", err, said)
+	}
+	o.close()
+	end()
+	if err := apply(locked, "experiment_third.tf"); err != nil {
+		t.Errorf("%v: %q", err, said)
+	}
+}
+
+// An apply that is stopped once finishes its steps; stopped again, it ends them. It begins
+// no more steps.
+func TestDashboardStopsAnApply(t *testing.T) {
+	for _, by := range []string{"button", "Ctrl-C"} {
+		t.Run(by, func(t *testing.T) {
+			w, dir := openFolder(t)
+			life, endLife := context.WithCancel(t.Context())
+			defer endLife()
+			w.mayWrite, w.mayApply, w.life = true, true, life
+			w.s.built[filetest.Source] = filetest.Entry()
+			seen := filepath.Join(t.TempDir(), "stderr")
+			stderr, err := os.Create(seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stderr.Close()
+			w.s.stage.err = stderr
+			is, err := w.Plan(t.Context(), fmt.Sprintf(`
+terraform {
+  required_providers {
+    test = { source = "stokehq/test" }
+  }
+}
+resource "test_file" "first" {
+  directory = %q
+  name      = "first"
+  delay     = "1h"
+}
+resource "terraform_data" "second" {
+  input = test_file.first.sha256
+}
+`, dir))
+			if err != nil || is.Apply == nil {
+				t.Fatalf("%v: %s", err, is.Text)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			stop := make(chan struct{})
+			var said []string
+			err = is.Apply(ctx, "x.tf", stop, func(text string) {
+				said = append(said, text)
+				isFirst := strings.Contains(text, "first: Creating") && len(said) < 20
+				isSecond := strings.Contains(text, "Interrupt received")
+				switch {
+				case isFirst && by == "button":
+					close(stop)
+				case isFirst:
+					close(w.s.signals.stopping)
+				case isSecond && by == "button":
+					cancel()
+				case isSecond:
+					endLife()
+				}
+			})
+			state, readErr := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+			if err == nil || readErr != nil || strings.Contains(string(state), `"second"`) {
+				t.Errorf("%v, %v: %q: %s", err, readErr, said, state)
+			}
+			if text := strings.Join(said, "\n"); !strings.Contains(text, "Interrupt received") || strings.Contains(text, "second: Creating") {
+				t.Errorf("the apply says %s", text)
+			}
+			text, err := os.ReadFile(seen)
+			if told := strings.Contains(string(text), "Interrupt received"); err != nil || told != (by == "Ctrl-C") {
+				t.Errorf("%v: the terminal says %s", err, text)
+			}
+		})
 	}
 }

@@ -32,6 +32,7 @@ type runs struct {
 	mu    sync.Mutex       // runs may be found by several goroutines
 	asked *redact.Provider // the provider that was configured, nil for none
 	ends  []func()         // closes the providers and connections when the command is done
+	ended bool             // no provider is configured any longer
 }
 
 // lookFlags are the options of commands that look at runs.
@@ -93,9 +94,13 @@ func (r *runs) clean(text string) string {
 
 // close ends what was needed to look.
 func (r *runs) close() {
+	r.mu.Lock() // a provider that is being configured is closed, too
+	defer r.mu.Unlock()
+	r.ended = true
 	for _, end := range slices.Backward(r.ends) {
 		end()
 	}
+	r.ends = nil
 }
 
 // configured is the provider of an object as the configuration has it.
@@ -103,6 +108,9 @@ func (r *runs) configured(provider string, a address.Instance) func(context.Cont
 	return func(ctx context.Context) (providers.Provider, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if r.ended {
+			return nil, errors.New("the state was read again since, or the command ends: look again")
+		}
 		p, end, err := r.s.configuredProvider(ctx, r.file, provider, a.String(), &r.flags.plan)
 		if err != nil {
 			return nil, err

@@ -481,3 +481,12 @@ func countLeases(updates []spec.Event, out *providers.RunLedger) {
 	}
 	slices.SortFunc(out.Leases, func(a, b providers.RunLeases) int { return a.Worker - b.Worker })
 }
+
+// Survey implements providers.RunSurveyor.
+func (r experimentRun) Survey(ctx context.Context) (providers.RunSurvey, error) {
+	known, ok := r.Launcher.(launch.Surveyor)
+	if !ok {
+		return providers.RunSurvey{}, providers.ErrNoSurvey
+	}
+	return known.Survey(ctx)
+}

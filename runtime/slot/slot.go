@@ -201,13 +201,16 @@ func lock(folder *os.Root, name string) (locked *os.File, by holder, err error) 
 	return nil, by, fmt.Errorf("%s is removed again and again", filepath.Join(folder.Name(), name))
 }
 
+// devicePrefix begins the names of the slots' files.
+const devicePrefix = "gpu-"
+
 // fileName is the name of a device's slot. A number differs between processes that
 // see other parts of the machine: the UUID counts where the device has one.
 func fileName(d engine.Device) string {
 	if d.UUID == "" {
-		return fmt.Sprintf("gpu-%d", d.Index)
+		return fmt.Sprint(devicePrefix, d.Index)
 	}
-	return "gpu-" + strings.Map(func(r rune) rune {
+	return devicePrefix + strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' {
 			return r
 		}

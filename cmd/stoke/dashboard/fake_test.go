@@ -24,6 +24,9 @@ type fakeSource struct {
 
 	planned   int   // lines before the last one of a plan
 	unplanned error // of a plan
+	drift     Drift
+	undrifted error
+	apply     func(ctx context.Context, file string, stop <-chan struct{}, line func(string)) error // nil: nothing may be applied
 }
 
 func (f *fakeSource) Runs(context.Context) ([]Entry, error) {
@@ -39,9 +42,16 @@ func (f *fakeSource) Runs(context.Context) ([]Entry, error) {
 }
 
 func (f *fakeSource) Validate(context.Context, string) ([]string, error) { return f.problems, nil }
-func (f *fakeSource) Plan(_ context.Context, hcl string) (string, error) {
-	return strings.Repeat("+ one line\n", f.planned) + "Plan: 1 to add of " + hcl + "\x1b[31m<script>", f.unplanned
+func (f *fakeSource) Plan(_ context.Context, hcl string) (Plan, error) {
+	text := strings.Repeat("+ one line\n", f.planned) + "Plan: 1 to add of " + hcl + "\x1b[31m<script>"
+	return Plan{Text: text, Add: 1, Change: 2, Destroy: 3, Left: 4, Apply: f.apply}, f.unplanned
 }
+func (f *fakeSource) Drift(_ context.Context, address string) (Drift, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.drift, f.undrifted
+}
+func (f *fakeSource) MayApply() bool { return f.apply != nil }
 func (f *fakeSource) MayWrite() bool { return f.mayWrite }
 
 func (f *fakeSource) Save(_ context.Context, name, hcl string) (string, error) {
@@ -63,6 +73,7 @@ type fakeRun struct {
 	lines   []providers.RunLine
 	asked   []providers.RunMetrics
 	ledger  *providers.RunLedger
+	survey  func() providers.RunSurvey // nil: there is none
 	changed chan struct{}
 }
 
@@ -72,6 +83,44 @@ func (r *fakeRun) Status(context.Context) (providers.RunStatus, error) {
 	s := r.status
 	s.Roles = slices.Clone(s.Roles)
 	return s, nil
+}
+
+// Survey implements providers.RunSurveyor.
+func (r *fakeRun) Survey(context.Context) (providers.RunSurvey, error) {
+	if r.survey == nil {
+		return providers.RunSurvey{}, providers.ErrNoSurvey
+	}
+	return r.survey(), nil
+}
+
+// clusterOf returns a survey of five nodes with the live runs, pods of others, and pods
+// that wait.
+func clusterOf(runs []*fakeRun) providers.RunSurvey {
+	is := providers.RunSurvey{Place: "training", ID: "uid-1"}
+	for i := range 5 {
+		is.Nodes = append(is.Nodes, providers.RunNode{Name: fmt.Sprintf("node-%d", i), Phase: "ready", CPU: 64, Memory: 512 << 30, GPUs: 8, GPUModel: "NVIDIA-H100-80GB-HBM3"})
+	}
+	is.Nodes[4].Phase = "cordoned"
+	is.Nodes[1].Tenants = append(is.Nodes[1].Tenants, providers.RunTenant{Name: "other/notebook", CPU: 4, Memory: 16 << 30, GPUs: 1})
+	for _, r := range runs {
+		r.mu.Lock()
+		for i, role := range r.status.Roles {
+			t := providers.RunTenant{Name: "default/" + r.status.Run + "-" + role.Name, Run: r.status.Run, CPU: 2, Memory: 4 << 30}
+			if strings.HasPrefix(role.Name, "worker") {
+				t.GPUs = 1
+			}
+			switch {
+			case !r.status.Ended.IsZero():
+			case r.status.Phase == "pending":
+				t.Reason, t.Since = "0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient nvidia.com/gpu.", began
+				is.Pending = append(is.Pending, t)
+			default:
+				is.Nodes[i%4].Tenants = append(is.Nodes[i%4].Tenants, t)
+			}
+		}
+		r.mu.Unlock()
+	}
+	return is
 }
 
 // wake lets followers read on. Called with mu held.
@@ -271,5 +320,8 @@ func someRuns() *fakeSource {
 		waiting.status.Roles[i].Phase, waiting.status.Roles[i].Node = "pending", ""
 	}
 	f.runs = append(f.runs, waiting)
+	for _, r := range f.runs {
+		r.status.Where, r.survey = "training/default", func() providers.RunSurvey { return clusterOf(f.runs) }
+	}
 	return f
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -22,6 +23,12 @@ type draft struct {
 	Saved    string
 	Plan     string // its text, where the person asked for it
 	MayWrite bool
+	MayApply bool
+	// Of a plan that may be applied: the token of the question, the totals, and the job
+	// that is under way, if there is one.
+	Token, Totals string
+	Destroys      int
+	Busy          string
 }
 
 // field is one argument of the form.
@@ -54,7 +61,7 @@ func (f field) argument() string {
 
 // showForm answers with an empty form.
 func (s *Server) showForm(w http.ResponseWriter, _ *http.Request) {
-	d := &draft{MayWrite: s.source.MayWrite(), Fields: map[string]string{
+	d := &draft{MayWrite: s.source.MayWrite(), MayApply: s.source.MayApply(), Fields: map[string]string{
 		"label": "new", "kind": "model", "model": "mlp", "dataset": "train_dataset.digits.uri", "learning_rate": "0.05", "batch_size": "64",
 		"epochs": "5", "replicas": "2", "servers": "1", "evaluation_steps": "500",
 	}}
@@ -74,7 +81,7 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusBadRequest, "The form cannot be read", err.Error())
 		return
 	}
-	d := &draft{MayWrite: s.source.MayWrite(), Fields: make(map[string]string)}
+	d := &draft{MayWrite: s.source.MayWrite(), MayApply: s.source.MayApply(), Fields: make(map[string]string)}
 	for name := range r.PostForm {
 		d.Fields[name] = strings.TrimSpace(r.PostForm.Get(name))
 	}
@@ -90,14 +97,7 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 		d.Checked = true
 	}
 	if r.PostForm.Get("do") == "plan" && len(d.Problems) == 0 {
-		text, err := s.source.Plan(r.Context(), d.HCL)
-		if err != nil {
-			d.Problems = append(d.Problems, cleanText(err.Error(), longestText, true))
-		}
-		if n := len(text) - longestPlan; n > 0 { // the errors and the summary are at the end
-			text = "…" + text[n:]
-		}
-		d.Plan = cleanText(text, len(text), true)
+		s.planDraft(r.Context(), d)
 	}
 	if r.PostForm.Get("do") == "save" && len(d.Problems) == 0 {
 		if !d.MayWrite {
@@ -111,6 +111,27 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 		d.Saved = path
 	}
 	s.show(w, http.StatusOK, layout{Page: "new", Title: "New run", Body: d})
+}
+
+// planDraft adds the plan to a draft, and the question whether to apply it.
+func (s *Server) planDraft(ctx context.Context, d *draft) {
+	is, err := s.source.Plan(ctx, d.HCL)
+	if err != nil {
+		d.Problems = append(d.Problems, cleanText(err.Error(), longestText, true))
+	}
+	if n := len(is.Text) - longestPlan; n > 0 { // the errors and the summary are at the end
+		is.Text = "…" + is.Text[n:]
+	}
+	d.Plan = cleanText(is.Text, len(is.Text), true)
+	if err != nil || is.Apply == nil || !s.source.MayApply() {
+		return
+	}
+	d.Totals, d.Destroys = is.Totals(), is.Destroy
+	is.Text = "" // it may be long, and the question only keeps what it needs
+	d.Token = s.applies.ask(question{file: d.File, address: "train_experiment." + d.Fields["label"], plan: is})
+	if job := s.applies.newest(); job != nil && job.isLive() {
+		d.Busy = job.address
+	}
 }
 
 // write writes the configuration of the fields.

@@ -31,7 +31,7 @@ func parsePages() (*pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, page := range []string{"runs", "run", "workers", "worker", "compare", "cluster", "new", "problem"} {
+	for _, page := range []string{"runs", "run", "workers", "worker", "compare", "cluster", "new", "apply", "problem"} {
 		t, err := base.Clone()
 		if err != nil {
 			return nil, err

@@ -11,13 +11,15 @@ import (
 
 // Server is a dashboard of one Source.
 type Server struct {
-	source Source
-	guard  *guard
-	port   int
-	board  *board
-	feeds  *feeds
-	pages  *pages
-	ended  <-chan struct{} // closed when the server ends: streams end then
+	source  Source
+	guard   *guard
+	port    int
+	board   *board
+	feeds   *feeds
+	pages   *pages
+	applies *applies
+	surveys *surveys
+	ended   <-chan struct{} // closed when the server ends: streams end then
 }
 
 // New returns the dashboard that answers on a port of this machine.
@@ -26,7 +28,8 @@ func New(source Source, port int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p}, nil
+	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p,
+		applies: newApplies(), surveys: newSurveys()}, nil
 }
 
 // Listen listens on loopback; port 0 is any free port.
@@ -52,11 +55,19 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	mux.HandleFunc("GET /cluster", s.showCluster)
 	mux.HandleFunc("GET /new", s.showForm)
 	mux.HandleFunc("POST /new", s.showDraft)
+	if s.source.MayApply() {
+		mux.HandleFunc("GET /apply", s.showApply)
+		mux.HandleFunc("POST /apply", s.beginApply)
+		mux.HandleFunc("POST /apply/stop", s.stopApply)
+		mux.HandleFunc("GET /live/apply", s.streamApply)
+	}
 	mux.HandleFunc("GET /data/series", s.sendSeries)
 	mux.HandleFunc("GET /data/workers", s.sendWorkers)
 	mux.HandleFunc("GET /data/ledger", s.sendLedger)
+	mux.HandleFunc("GET /data/drift", s.sendDrift)
 	mux.HandleFunc("GET /live/runs", s.streamRuns)
 	mux.HandleFunc("GET /live/run", s.streamRun)
+	mux.HandleFunc("GET /live/cluster", s.streamCluster)
 	mux.HandleFunc("GET /live/workers", s.streamWorkers)
 	mux.HandleFunc("GET /live/logs", s.streamLogs)
 	mux.HandleFunc("GET /logs.txt", s.sendLogs)
@@ -97,8 +108,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Close ends the reading of runs and waits for its end.
+// Close ends the reading of runs, lets an apply finish its steps, and waits for both.
 func (s *Server) Close() {
+	s.applies.close()
+	s.surveys.close()
 	s.board.close()
 	s.feeds.close()
 }

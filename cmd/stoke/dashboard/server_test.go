@@ -84,7 +84,7 @@ func routes(f *fakeSource) []string {
 	run := f.runs[0]
 	return []string{
 		"/", "/runs", of("/run", run), "/workers", of("/worker?role=worker-0", run), of("/compare", run) + "&run=" + url.QueryEscape(f.runs[1].address),
-		"/cluster", "/new", of("/data/series", run), of("/data/series?of=roles", run), of("/data/ledger", run), "/data/workers", "/live/runs", of("/live/run", run),
+		"/cluster", "/new", "/apply", "/apply/stop", "/live/apply", "/live/cluster", of("/data/series", run), of("/data/series?of=roles", run), of("/data/ledger", run), of("/data/drift", run), "/data/workers", "/live/runs", of("/live/run", run),
 		"/live/workers", of("/live/logs", run), of("/logs.txt", run), of("/download", run), "/ping",
 		"/assets/app.js", "/assets/app.css", "/assets/icon.svg", "/no-such-page",
 	}
@@ -92,7 +92,12 @@ func routes(f *fakeSource) []string {
 
 func TestNothingWithoutCookie(t *testing.T) {
 	f := someRuns()
+	f.apply = func(context.Context, string, <-chan struct{}, func(string)) error {
+		t.Error("a plan is applied")
+		return nil
+	}
 	s := open(t, f)
+	s.server.applies.ask(question{file: "x.tf", plan: Plan{Apply: f.apply}})
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions} {
 		for _, path := range append(routes(f), "/login", "/login?token=", "/login?token="+strings.Repeat("0", 64)) {
 			for name, cookie := range map[string]*http.Cookie{

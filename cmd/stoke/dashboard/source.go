@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,14 +20,48 @@ type Source interface {
 	// Validate checks a configuration that the form has written, and returns the
 	// problems as lines for people.
 	Validate(ctx context.Context, hcl string) ([]string, error)
-	// Plan returns the text of the plan of the folder with the configuration as one more
-	// file. It changes nothing. Where the plan fails, err says so, and the text ends
-	// with the plan's errors.
-	Plan(ctx context.Context, hcl string) (text string, err error)
+	// Plan returns the plan of the folder with the configuration as one more file. It
+	// changes nothing. Where the plan fails, err says so, and the plan's text ends with
+	// its errors.
+	Plan(ctx context.Context, hcl string) (Plan, error)
+	// Drift compares the run at an address, and all that it depends on, with the real
+	// objects. It changes nothing. Where it fails, err says so, and the text ends with the
+	// errors.
+	Drift(ctx context.Context, address string) (Drift, error)
 	// Save writes the configuration to a new file of the folder and returns the
 	// file's path. Where the dashboard may not write, MayWrite is false.
 	Save(ctx context.Context, name, hcl string) (path string, err error)
 	MayWrite() bool
+	// MayApply reports whether a plan may be applied; without that no Plan has Apply.
+	MayApply() bool
+}
+
+// Plan is a plan for people.
+type Plan struct {
+	Text                       string
+	Add, Change, Destroy, Left int // objects; Left: what only a later plan can decide
+	// Apply saves the configuration as a new file of the folder and carries the plan out.
+	// It is an error if there is such a file, or if the state has changed since. stop is
+	// closed for an apply that shall finish its steps and end; the end of ctx ends the
+	// steps. line hears what the apply prints, from one goroutine at a time. nil: the
+	// dashboard may not apply, or nothing is to be done.
+	Apply func(ctx context.Context, file string, stop <-chan struct{}, line func(string)) error
+}
+
+// Drift is what has changed outside of stoke since the last apply.
+type Drift struct {
+	Objects int    // that have changed
+	Text    string // the changes, for people
+}
+
+// Totals returns the summary of the plan.
+func (p *Plan) Totals() string {
+	text := fmt.Sprintf("%s to add, %s to change, %s to destroy",
+		integer(int64(p.Add)), integer(int64(p.Change)), integer(int64(p.Destroy)))
+	if p.Left > 0 {
+		text += fmt.Sprintf(", %s left for a later apply", integer(int64(p.Left)))
+	}
+	return text
 }
 
 // Entry is one run of a Source.

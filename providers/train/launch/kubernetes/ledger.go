@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 
+	core "k8s.io/api/core/v1"
+
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-var _ launch.Bookkeeper = (*Launcher)(nil)
+var (
+	_ launch.Bookkeeper = (*Launcher)(nil)
+	_ launch.Surveyor   = (*Launcher)(nil)
+)
 
 // Ledger asks the run's coordinator. Without one the checkpoints are out of reach.
 func (l *Launcher) Ledger(ctx context.Context, id string) (spec.Ledger, error) {
@@ -32,4 +37,13 @@ func (l *Launcher) Ledger(ctx context.Context, id string) (spec.Ledger, error) {
 	}
 	defer asked.Close()
 	return asked.Ledger(ctx)
+}
+
+// Survey implements launch.Surveyor.
+func (l *Launcher) Survey(ctx context.Context) (providers.RunSurvey, error) {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return providers.RunSurvey{}, err
+	}
+	return c.Client.Survey(ctx, c.namespace, func(p *core.Pod) string { return p.Labels[runLabel] })
 }

@@ -4,6 +4,7 @@ import { read, Stream } from "./connection";
 import { control, fill, onSmooth, soon } from "./controls";
 import { type Curve, Curves, type History, smooth } from "./curves";
 import { find, type LiveRun, showRole, showRun } from "./live";
+import { drift } from "./drift";
 import { ledger } from "./ledger";
 import { log } from "./logs";
 import { title } from "./numbers";
@@ -127,6 +128,7 @@ export function run(): void {
     other: () => location.reload(),
   });
   log(query);
+  drift(query);
   ledger(query, root.dataset.isLive === "true");
 }
 

@@ -1,0 +1,127 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+func TestClusterIsLive(t *testing.T) {
+	f := someRuns()
+	s := open(t, f)
+	events := s.events("/live/cluster")
+	first := events("cluster")
+	f.runs[2].mu.Lock()
+	f.runs[2].status.Ended = time.Now()
+	f.runs[2].mu.Unlock()
+	if next := events("cluster"); next == first {
+		t.Errorf("the version is %s again", next)
+	}
+	if text := s.events("/live/cluster")("cluster"); text == first {
+		t.Errorf("a new viewer has the old version %s", text)
+	}
+}
+
+// One run of each place is asked, not each run, and places with the same ID are shown once.
+func TestSurveysAreShared(t *testing.T) {
+	f := someRuns()
+	var asked atomic.Int32
+	for i, r := range f.runs {
+		r.status.Where = fmt.Sprint("training/", i%2)
+		r.survey = func() providers.RunSurvey { asked.Add(1); return clusterOf(nil) }
+	}
+	f.runs[0].survey = nil // it has ended: a live run of its place is asked
+	s := open(t, f)
+	for range 3 {
+		if n := strings.Count(s.get("/cluster"), `class="place"`); n != 1 {
+			t.Errorf("%d places are shown, want 1", n)
+		}
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("%d surveys were read, want 2", n)
+	}
+}
+
+// brokenRun has a survey that fails.
+type brokenRun struct{ *fakeRun }
+
+func (brokenRun) Survey(context.Context) (providers.RunSurvey, error) {
+	return providers.RunSurvey{}, errors.New("the API server <b>refuses</b>")
+}
+
+func TestClusterTellsFailures(t *testing.T) {
+	f := someRuns()
+	s := open(t, f)
+	rows := []row{{Entry: Entry{Address: "train_experiment.a"}, run: brokenRun{f.runs[2]}, status: providers.RunStatus{Where: "far/default"}}}
+	all := s.server.surveys.read(t.Context(), rows, time.Minute)
+	if len(all) != 1 || all[0].key != "far/default" || all[0].err == nil {
+		t.Errorf("surveys are %+v", all)
+	}
+}
+
+// This machine has no requests: its runs are counted by what they use, its GPUs by their
+// slots, and roles that wait say for what.
+func TestThisMachine(t *testing.T) {
+	f := someRuns()
+	for _, r := range f.runs {
+		r.status.Where = "this machine"
+		for i := range r.status.Roles {
+			r.status.Roles[i].Node = "here"
+		}
+	}
+	f.runs[3].status.Roles[2].Reason = `waits for a GPU: GPU 0: run "w4", process 12`
+	f.runs[2].survey = func() providers.RunSurvey {
+		return providers.RunSurvey{Place: "this machine", ID: "this machine", IsHere: true, Nodes: []providers.RunNode{{
+			Name: "here", Phase: "ready", CPU: 16, Memory: 64 << 30, GPUs: 2, GPUModel: "NVIDIA A100",
+			Holders: []providers.RunHolder{{GPU: "GPU 0, NVIDIA A100", By: `run "w4", process 12`}, {GPU: "GPU 1, NVIDIA A100"}},
+		}}}
+	}
+	for i, r := range f.runs {
+		if i != 2 {
+			r.survey = f.runs[2].survey
+		}
+	}
+	s := open(t, f)
+	body := s.get("/cluster")
+	checkPage(t, "/cluster", body)
+	body = html.UnescapeString(body)
+	for _, want := range []string{"this machine", "of 16", "1 of 2", `run "w4", process 12`, ">free<", "6 roles: CPU ", "worker-0</a></th>", `GPU 0: run "w4"`, "waits for 4 × 1 GPU"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no %q: %s", want, body)
+		}
+	}
+}
+
+// A cluster with many nodes and pods has a page of bounded size, and all of them are counted.
+func TestLargeClusterIsBounded(t *testing.T) {
+	is := providers.RunSurvey{Place: "large", ID: "large"}
+	var rows []row
+	for i := range 30 {
+		rows = append(rows, row{Entry: Entry{Address: fmt.Sprintf("train_experiment.r[%d]", i)}, run: newRun("x", 1, 0.1), status: providers.RunStatus{Run: fmt.Sprint("run-", i), Trains: true}})
+	}
+	for i := range 3 * mostNodes {
+		n := providers.RunNode{Name: fmt.Sprintf("node-%04d", i), Phase: "ready", CPU: 64, GPUs: 8}
+		for run := range 30 {
+			n.Tenants = append(n.Tenants, providers.RunTenant{Name: fmt.Sprintf("ns/pod-%d-%d", i, run), Run: fmt.Sprint("run-", run), CPU: 1})
+		}
+		is.Nodes = append(is.Nodes, n)
+		is.Pending = append(is.Pending, providers.RunTenant{Name: "ns/waits", GPUs: 1})
+	}
+	v := placeOf(is, newOwners(rows), time.Now())
+	if len(v.Nodes) != mostNodes || v.Left != 2*mostNodes || len(v.Waiting) != mostWaiting || v.More != 3*mostNodes-mostWaiting {
+		t.Errorf("%d nodes, %d left; %d wait, %d more", len(v.Nodes), v.Left, len(v.Waiting), v.More)
+	}
+	if n := v.Nodes[0]; len(n.Users) != mostTenants || n.Others != "18 other runs" || n.CPU != "30 of 64" {
+		t.Errorf("the first node is %+v", n)
+	}
+	if want := processors(3*mostNodes*30) + " of " + processors(3*mostNodes*64); v.CPU != want {
+		t.Errorf("CPU %s, want %s", v.CPU, want)
+	}
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stokehq/stoke/cmd/stoke/dashboard"
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/plan"
+)
+
+// MayWrite reports whether the form of a new run may save files.
+func (w *shownRuns) MayWrite() bool { return w.mayWrite }
+
+// MayApply reports whether a plan of the form may be applied.
+func (w *shownRuns) MayApply() bool { return w.mayApply }
+
+// Save writes a new file next to the configuration.
+func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
+	if !w.mayWrite {
+		return "", errors.New("the dashboard was started without -allow-write")
+	}
+	path := filepath.Join(cmp.Or(w.s.configDir, "."), filepath.Base(name))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("%s exists already: choose another label", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(hcl)
+	return path, errors.Join(err, f.Close())
+}
+
+// drafted is a configuration with one more file, written by the form.
+type drafted struct {
+	modules.Source
+	dir, text string
+}
+
+// draftName is the name of the draft's file in problems.
+const draftName = "new_run.tf"
+
+func (d drafted) List(dir string) ([]string, error) {
+	names, err := d.Source.List(dir)
+	if filepath.Clean(dir) == filepath.Clean(d.dir) {
+		names = append(names, draftName)
+		slices.Sort(names)
+	}
+	return names, err
+}
+
+func (d drafted) Read(name string) ([]byte, error) {
+	if filepath.Clean(name) == filepath.Join(d.dir, draftName) {
+		return []byte(d.text), nil
+	}
+	return d.Source.Read(name)
+}
+
+// Validate checks a draft together with the configuration of the folder, as stoke
+// validate does.
+func (w *shownRuns) Validate(ctx context.Context, text string) ([]string, error) {
+	dir := cmp.Or(w.s.configDir, ".")
+	root, _, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, text}, dir)
+	if !diags.HasErrors() {
+		diags = append(diags, validate(ctx, w.s, &configuration{root: root})...)
+	}
+	var problems []string
+	for _, d := range diags {
+		if d.Subject != nil && filepath.Base(d.Subject.Filename) == draftName {
+			problems = append(problems, fmt.Sprintf("Line %d: %s. %s", d.Subject.Start.Line, d.Summary, d.Detail))
+		} else {
+			problems = append(problems, d.Summary+". "+d.Detail)
+		}
+	}
+	return problems, nil
+}
+
+// longestPlan bounds the text of a plan on a page.
+const longestPlan = 1 << 20
+
+// Plan returns the plan that stoke plan would make if the folder had one more file with
+// this configuration. Of its text it has the last longestPlan bytes. It takes no lock and
+// changes nothing. Where the plan fails, err says so, and the text ends with the plan's
+// errors.
+func (w *shownRuns) Plan(ctx context.Context, hcl string) (is dashboard.Plan, err error) {
+	if w.machine != nil {
+		return is, errors.New("the dashboard makes no plan with -machine: start it without -machine, in the folder of the configuration")
+	}
+	w.planning.Lock()
+	defer w.planning.Unlock()
+	read := make(chan []byte, 1)
+	o, end, err := w.operate(w.s.signals, hcl, func(from io.Reader) { read <- readEnd(from, longestPlan) })
+	if err != nil {
+		return is, err
+	}
+	o.flags.lock.lock = false
+	var pl *plan.Plan
+	if err = o.open(ctx, "Plan"); err == nil {
+		if pl, err = o.planned(ctx); err == nil {
+			pl.Pin(o.state.State())
+		}
+		o.close()
+	}
+	end()
+	is.Text = string(<-read)
+	if errors.Is(err, failed) {
+		err = errors.New("the plan failed: its text ends with the errors")
+	}
+	if err != nil {
+		return is, err
+	}
+	is.Add, is.Change, is.Destroy = pl.Count()
+	is.Left = len(pl.Deferred)
+	if w.mayApply && pl.Changed() {
+		is.Apply = (&draftPlan{w, pl, o.config, o.s.files, hcl}).apply
+	}
+	return is, nil
+}
+
+// Drift compares the object at an address, and all that it depends on, with the real
+// objects, as stoke plan -refresh-only -target does. It takes no lock.
+func (w *shownRuns) Drift(ctx context.Context, address string) (is dashboard.Drift, err error) {
+	if w.machine != nil {
+		return is, errors.New("with -machine the dashboard has no state to compare with")
+	}
+	w.planning.Lock()
+	defer w.planning.Unlock()
+	read := make(chan []byte, 1)
+	o, end, err := w.operate(w.s.signals, "", func(from io.Reader) { read <- readEnd(from, longestPlan) })
+	if err != nil {
+		return is, err
+	}
+	o.mode, o.flags.lock.lock, o.flags.refreshOnly, o.flags.targets = plan.RefreshOnly, false, true, []string{address}
+	if err = o.open(ctx, "Plan"); err == nil {
+		var pl *plan.Plan
+		if pl, err = o.planned(ctx); err == nil {
+			is.Objects = len(pl.Drift)
+		}
+		o.close()
+	}
+	end()
+	is.Text = string(<-read)
+	if errors.Is(err, failed) {
+		err = errors.New("the objects cannot be read: the text ends with the errors")
+	}
+	return is, err
+}
+
+// operate returns an operation of the folder with one more file: a draft, or "" for none.
+// Its session asks nothing and prints without colours; read reads the text. The caller
+// calls end once the operation is done, which waits for read.
+func (w *shownRuns) operate(sig *signals, draft string, read func(io.Reader)) (o *operation, end func(), err error) {
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { read(from) })
+	st := w.s.stage
+	st.in, st.out, st.err = in, to, to
+	s := newSession(st)
+	s.root, s.logs, s.signals, s.configDir, s.cli, s.draft = w.s.root, w.s.logs, sig, w.s.configDir, w.s.cli, draft
+	f := new(planFlags)
+	flags := pflag.NewFlagSet("plan", pflag.ContinueOnError)
+	f.addPlan(flags, true)
+	f.addRun(s, flags)
+	s.noColor, f.variables, f.state, f.input = true, slices.Clone(w.flags.plan.variables), w.flags.path, false
+	return newOperation(s, f), func() {
+		to.Close()
+		reading.Wait()
+		from.Close()
+		in.Close()
+	}, nil
+}
+
+// draftPlan is a plan of the folder with a draft. It is applied as it was shown, as a
+// saved plan is: not if the state has changed since.
+type draftPlan struct {
+	w      *shownRuns
+	plan   *plan.Plan
+	config *configuration
+	files  *modules.Files
+	hcl    string
+}
+
+// apply locks the state, saves the draft as a new file, and carries the plan out. The
+// first interrupt, or stop, lets it finish the steps that are under way. The second
+// interrupt, or the end of ctx, ends them.
+func (d *draftPlan) apply(ctx context.Context, name string, stop <-chan struct{}, line func(string)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(d.w.life, func() { cancel(errInterrupted) })()
+	sig := &signals{stopping: make(chan struct{})}
+	o, end, err := d.w.operate(sig, "", func(from io.Reader) { readLines(from, line) })
+	if err != nil {
+		return err
+	}
+	defer end()
+	o.saved, o.mode, o.config, o.s.files = true, d.plan.Mode, d.config, d.files
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		select {
+		case <-stop:
+		case <-d.w.s.signals.stopping:
+			fmt.Fprint(d.w.s.stage.err, firstSignal)
+		case <-ctx.Done():
+			return
+		}
+		close(sig.stopping)
+		o.s.display().printText(firstSignal)
+	})
+	if err := o.openState(ctx, "Apply"); err != nil {
+		return applyError(err)
+	}
+	defer d.w.expire()
+	defer o.close()
+	if err := o.checkPlan(ctx, d.plan); err != nil {
+		return applyError(err)
+	}
+	path, err := d.w.Save(ctx, name, d.hcl)
+	if err != nil {
+		return err
+	}
+	o.s.printf("Saved %s.\n\n", path)
+	if err := o.carryOut(ctx, d.plan); err != nil {
+		return applyError(err)
+	}
+	if len(d.plan.Deferred) > 0 {
+		o.s.display().reportDeferrals(d.plan)
+	}
+	return nil
+}
+
+// applyError returns an error for people of an apply whose text has the reasons.
+func applyError(err error) error {
+	if errors.Is(err, failed) {
+		return errors.New("the apply failed: its text has the errors")
+	}
+	return err
+}
+
+// expire lets the next look at the runs read the state again.
+func (w *shownRuns) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read = time.Time{}
+}
+
+// readLines calls line for each line of a text. It cuts lines longer than 64 KiB into
+// several.
+func readLines(from io.Reader, line func(string)) {
+	for b := bufio.NewReaderSize(from, 64<<10); ; {
+		text, _, err := b.ReadLine()
+		if err != nil {
+			return
+		}
+		line(string(bytes.TrimRight(text, "\r")))
+	}
+}
+
+// readEnd returns the last bytes of a text, most at the most.
+func readEnd(from io.Reader, most int) (end []byte) {
+	part := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(part)
+		if end = append(end, part[:n]...); len(end) > 2*most || err != nil {
+			end = append(end[:0], end[max(0, len(end)-most):]...)
+		}
+		if err != nil {
+			return end
+		}
+	}
+}
