@@ -12,6 +12,18 @@ type decision struct {
 	taken []spec.Contribution
 }
 
+// remember keeps the decision about an update that is made, and in a group the ones before,
+// which the ledger may lack. Called with mu held.
+func (s *Server) remember(d decision) {
+	if before := s.decided; before != nil && s.group != nil {
+		if len(s.past) >= wire.MostPast {
+			s.past = s.past[1:]
+		}
+		s.past = append(s.past, wire.Past{Skip: before.apply.Skip, Taken: before.taken})
+	}
+	s.decided = &d
+}
+
 // answerHold answers the state of the server's parameters. From then on no
 // coordinator of a lower term changes it.
 func (s *Server) answerHold(h wire.Hold) wire.Answer {
@@ -22,7 +34,7 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	}
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
 	if d := s.decided; d != nil {
-		held.Decision, held.Taken = &d.apply, d.taken
+		held.Decision, held.Taken, held.Before = &d.apply, d.taken, s.past
 	}
 	return wire.Answer{Held: held}
 }
