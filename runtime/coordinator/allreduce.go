@@ -356,7 +356,7 @@ func (a *allReduce) commit(ctx context.Context, all []proposal) ([]outcome, erro
 		return nil, err
 	}
 	var made []outcome
-	if before := answers[0].Made; before != nil {
+	if before := answers[0].Series; before != nil {
 		for _, squares := range before.SquaredNorms {
 			made = append(made, outcome{math.Sqrt(squares), true})
 		}

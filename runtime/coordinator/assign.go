@@ -200,7 +200,7 @@ func (d *dispatch) lease(m *member, t *unit, version int64) wire.Lease {
 func (d *dispatch) open() *update {
 	s := d.shape
 	u := &update{Contribution: d.queue.next(s.batch), workers: s.workers, leaf: s.leaf}
-	u.cut(blocks(u.leaves(), mostBlocks(len(d.members))))
+	u.cutUnits(blocks(u.leaves(), mostBlocks(len(d.members))))
 	for _, t := range u.units {
 		t.setback = d.setbacks.findSetback(t)
 	}

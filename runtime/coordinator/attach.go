@@ -150,8 +150,8 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 // on without a checkpoint.
 func (r *restorer) reduces() bool { return r.spec.Strategy == spec.StrategyAllReduce }
 
-// recount returns the state that an attachment goes on from: the book has all
-// updates, also those that the ledger lacks.
+// recount returns the state of an attachment: its book has all updates, and those that
+// the ledger lacks.
 func (r *restorer) recount(ctx context.Context, a attachment, end int64) (s state, err error) {
 	j, err := r.judge(ctx)
 	if err != nil {

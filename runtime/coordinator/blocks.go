@@ -39,8 +39,8 @@ func (u *update) block(start, end int64) *unit {
 // leaves is how many leases of the specification an update has.
 func (u *update) leaves() int { return int((u.End - u.Start + u.leaf - 1) / u.leaf) }
 
-// cut makes the update's units: blocks of so many leases each.
-func (u *update) cut(lengths []int) {
+// cutUnits makes the update's units: blocks of so many leases each.
+func (u *update) cutUnits(lengths []int) {
 	u.units = nil
 	at := u.Start
 	for _, leaves := range lengths {

@@ -31,7 +31,7 @@ func newPace(most time.Duration) pace { return pace{most: cmp.Or(most, seriesTim
 // begin begins a term.
 func (p *pace) begin() { p.updates, p.single, p.at = 1, 2*wire.MostAhead, time.Time{} }
 
-// pause notes that the time of the next updates is not that of training alone.
+// pause notes that training pauses: the time of the next updates has other work in it.
 func (p *pace) pause() { p.at = time.Time{} }
 
 // take notes that so many updates were made.
@@ -69,7 +69,7 @@ func (d *dispatch) assignSeries(members []*member) {
 		at := len(d.updates) - 1
 		u := d.updates[at]
 		lengths, shares := shareOut(u.leaves(), len(members))
-		if u.cut(lengths); i > 0 && min(len(lengths), len(members)) < holders { // see findSeries
+		if u.cutUnits(lengths); i > 0 && min(len(lengths), len(members)) < holders { // see findSeries
 			d.lastSeries++
 		}
 		u.series = d.lastSeries

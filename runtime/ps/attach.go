@@ -12,18 +12,6 @@ type decision struct {
 	taken []spec.Contribution
 }
 
-// remember keeps the decision about an update that is made, and in a group the ones before,
-// which the ledger may lack. Called with mu held.
-func (s *Server) remember(d decision) {
-	if before := s.decided; before != nil && s.group != nil {
-		if len(s.past) >= wire.MostPast {
-			s.past = s.past[1:]
-		}
-		s.past = append(s.past, wire.Past{Skip: before.apply.Skip, Taken: before.taken})
-	}
-	s.decided = &d
-}
-
 // answerHold answers the state of the server's parameters. From then on no
 // coordinator of a lower term changes it.
 func (s *Server) answerHold(h wire.Hold) wire.Answer {

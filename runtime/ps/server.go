@@ -239,28 +239,10 @@ func (s *Server) add(ids []int64) {
 	}
 }
 
-// prepare makes the sums of an update, and of those that follow it up to one that is
-// skipped.
-func (s *Server) prepare(ctx context.Context, p wire.Prepare) wire.Answer {
-	a := s.prepareOne(ctx, p)
-	var made wire.Made
-	for _, next := range p.Then {
-		if !a.Finite {
-			break
-		}
-		made.SquaredNorms = append(made.SquaredNorms, a.SquaredNorm)
-		a = s.prepareOne(ctx, next)
-	}
-	if len(made.SquaredNorms) > 0 {
-		a.Made = &made
-	}
-	return a
-}
-
-// prepareOne makes the update's sum. The only server of a run decides by
+// prepare makes the update's sum. The only server of a run decides by
 // itself what becomes of it, and so does every member of a group: all have the
 // same sums.
-func (s *Server) prepareOne(ctx context.Context, p wire.Prepare) wire.Answer {
+func (s *Server) prepare(ctx context.Context, p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.Alone != nil {
@@ -454,7 +436,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		s.group.begin()
 	}
 	s.sum = nil
-	s.remember(decision{a, r.taken})
+	remember(s, decision{a, r.taken})
 	s.version++
 	s.present = new(version)
 	if s.group == nil { // members already take contributions of the next version

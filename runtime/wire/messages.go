@@ -255,7 +255,7 @@ type Answer struct {
 
 	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient
 	Finite      bool    `json:"finite,omitempty"`       // Prepare
-	Made        *Made   `json:"made,omitempty"`         // Prepare of several updates
+	Series      *Series `json:"series,omitempty"`       // Prepare of several updates
 
 	Held *Holding        `json:"held,omitempty"` // Hold
 	Part checkpoint.Part `json:"part,omitzero"`  // Write
@@ -265,9 +265,9 @@ type Answer struct {
 	Damaged bool `json:"damaged,omitempty"`
 }
 
-// Made has what Answer says of a finite update, for each update that a member made before
-// the one that Answer is about.
-type Made struct {
+// Series has the squared norms of the updates that a member made before the one that
+// Answer is about. All of these were finite.
+type Series struct {
 	SquaredNorms []float64 `json:"squared_norms"`
 }
 
