@@ -197,7 +197,7 @@ func (a *allReduce) form(ctx context.Context, members []*session.Member, changed
 
 // attachable decides whether a member holds parameters that the run can go on from:
 // the newest ones. The ledger, which ends at step end, must have all their updates,
-// except the newest one at most.
+// except those that the member remembers.
 func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (at attachment, ok bool) {
 	n := model.Length(a.workload.Vars)
 	var newest *wire.Holding
@@ -219,10 +219,8 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 		}
 		at.terms = append(at.terms, h.Term)
 	}
-	if end == at.version-1 && newest.Decision != nil && len(newest.Taken) > 0 {
-		at.last = newest
-	}
-	return at, end == at.version || at.last != nil
+	at.lacking, ok = findLacking(newest, end)
+	return at, ok
 }
 
 // newer compares the parameters of two members: first their versions, then the terms
@@ -339,21 +337,34 @@ func (a *allReduce) begin(ctx context.Context, source int, c restoreSource, requ
 	return nil
 }
 
-// commit lets every member make the update.
-func (a *allReduce) commit(ctx context.Context, p proposal) (norm float64, applied bool, err error) {
-	if !p.finite {
-		return a.parameterServers.commit(ctx, p)
+// commit lets every member make the updates.
+func (a *allReduce) commit(ctx context.Context, all []proposal) ([]outcome, error) {
+	if !all[0].finite {
+		return a.parameterServers.commit(ctx, all)
 	}
 	limit := a.answer
-	if p.named {
+	if all[0].named {
 		limit = math.MaxInt64 // a lease that makes no progress is taken back, and a silent member leaves
 	}
-	request := wire.Prepare{Term: p.term, Version: p.version, IDs: p.ids, Discard: p.void, Weight: p.weight, Alone: &p.recipe}
-	answers, err := a.askWithin(ctx, wire.TypePrepare, limit, func(int) any { return request })
-	if err != nil {
-		return 0, false, err
+	requests := make([]wire.Prepare, len(all))
+	for i, p := range all {
+		requests[i] = wire.Prepare{Term: p.term, Version: p.version, IDs: p.ids, Discard: p.void, Weight: p.weight, Alone: &all[i].recipe}
 	}
-	return math.Sqrt(answers[0].SquaredNorm), answers[0].Finite, nil
+	requests[0].Then = requests[1:]
+	answers, err := a.askWithin(ctx, wire.TypePrepare, limit, func(int) any { return &requests[0] })
+	if err != nil {
+		return nil, err
+	}
+	var made []outcome
+	if before := answers[0].Series; before != nil {
+		for _, squares := range before.SquaredNorms {
+			made = append(made, outcome{math.Sqrt(squares), true})
+		}
+	}
+	if len(made) >= len(all) {
+		return nil, fmt.Errorf("a member answers about %d updates, not %d", len(made)+1, len(all))
+	}
+	return append(made, outcome{math.Sqrt(answers[0].SquaredNorm), answers[0].Finite}), nil
 }
 
 // reportBeforePush reports whether a share is short enough for members to wait for it.

@@ -61,7 +61,7 @@ func disturb(t *testing.T, b *bench, times int) spec.Status {
 	random := rand.New(rand.NewPCG(7, 11))
 	disturbing.Go(func() {
 		for range times {
-			for from := b.seen("update"); b.seen("update") < from+2; { // the run goes on after each
+			for from := b.seen("update"); b.seen("update") < from+max(2, b.spaced); { // the run goes on after each
 				select {
 				case <-over:
 					return

@@ -37,7 +37,10 @@ type dispatch struct {
 	evaluation *evaluation // nil: training goes on
 	leases     map[int64]*lease
 	lastLease  int64
-	early      bool                       // workers may report before their pushes have arrived
+	early      bool // workers may report before their pushes have arrived
+	names      bool // updates may be named: see naming.go
+	pace       pace // of series
+	lastSeries int64
 	serves     func(*session.Member) bool // a worker can get the parameters
 	void       []int64                    // leases that were taken back, for the holders of the parameters to forget
 }
@@ -64,6 +67,7 @@ func (d *dispatch) assign() {
 		}
 	}
 	sort.Slice(members, func(i, j int) bool { return members[i].Index < members[j].Index })
+	d.assignSeries(members)
 	idlers := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return d.computable(m) > 0 })
 	if d.evaluation == nil && len(d.updates) > 0 {
 		d.updates[0].recut(len(idlers), mostBlocks(len(members)))
@@ -85,7 +89,7 @@ func (d *dispatch) assign() {
 		}
 	}
 	for _, m := range idlers { // they get what slower workers hold
-		if d.computable(m) > 0 || d.evaluation != nil || len(d.updates) == 0 {
+		if d.computable(m) > 0 || d.evaluation != nil || len(d.updates) == 0 || d.updates[0].series > 0 {
 			continue
 		}
 		if l := d.updates[0].secondLease(); l != nil && l.unit.isFor(m, d.members) {
@@ -169,6 +173,12 @@ func (d *dispatch) openNext() bool {
 
 // give leases a unit to a member.
 func (d *dispatch) give(m *member, t *unit, version int64) {
+	out := d.lease(m, t, version)
+	m.Send(wire.TypeLease, &out) // where that fails, the member leaves and the lease comes back
+}
+
+// lease makes the lease of a unit for a member.
+func (d *dispatch) lease(m *member, t *unit, version int64) wire.Lease {
 	d.lastLease++
 	t.Attempt++
 	t.Term, t.Generation, t.Worker = d.session.Term(), d.session.Generation(), m.Index
@@ -183,22 +193,17 @@ func (d *dispatch) give(m *member, t *unit, version int64) {
 	if t.update != nil {
 		out.Leaf = t.update.leaf
 	}
-	m.Send(wire.TypeLease, out) // where that fails, the member leaves and the lease comes back
+	return out
 }
 
 // open starts the next update.
 func (d *dispatch) open() *update {
 	s := d.shape
 	u := &update{Contribution: d.queue.next(s.batch), workers: s.workers, leaf: s.leaf}
-	at := u.Start
-	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(d.members))) {
-		end := min(at+int64(leaves)*u.leaf, u.End)
-		t := u.block(at, end)
+	u.cutUnits(blocks(u.leaves(), mostBlocks(len(d.members))))
+	for _, t := range u.units {
 		t.setback = d.setbacks.findSetback(t)
-		u.units = append(u.units, t)
-		at = end
 	}
-	u.missing = len(u.units)
 	d.updates = append(d.updates, u)
 	return u
 }

@@ -16,11 +16,11 @@ import (
 
 // attachment is the state of the servers that a coordinator attaches to.
 type attachment struct {
-	version int64         // of the parameters
-	terms   []int64       // of the parameters, by server: a coordinator may have died while it attached
-	redo    *wire.Apply   // of the newest update, for servers that have only prepared it; nil: all have made it
-	last    *wire.Holding // has the newest update, where the ledger lacks it; nil: it has it
-	source  int           // index of the group's member with the parameters; holders of term 0 fetch them
+	version int64           // of the parameters
+	terms   []int64         // of the parameters, by server: a coordinator may have died while it attached
+	redo    *wire.Apply     // of the newest update, for servers that have only prepared it; nil: all have made it
+	lacking []ledger.Record // of updates that the ledger lacks
+	source  int             // index of the group's member with the parameters; holders of term 0 fetch them
 }
 
 // findAttachment decides whether the servers hold one version of n parameters.
@@ -52,10 +52,28 @@ func findAttachment(held []wire.Holding, n int, terms []int64, end int64) (a att
 		}
 		a.redo = newest.Decision
 	}
-	if end == a.version-1 && known {
-		a.last = newest
+	a.lacking, ok = findLacking(newest, end)
+	return a, ok
+}
+
+// findLacking returns the records of the updates that a holder has made since step end; ok
+// reports whether the holder remembers all of them.
+func findLacking(h *wire.Holding, end int64) (records []ledger.Record, ok bool) {
+	var made []wire.Past
+	if h.Decision != nil && len(h.Taken) > 0 {
+		made = append(slices.Clone(h.Before), wire.Past{Skip: h.Decision.Skip, Taken: h.Taken})
 	}
-	return a, end == a.version || a.last != nil
+	n := h.Version - end
+	if n < 0 || n > int64(len(made)) {
+		return nil, false
+	}
+	for i, u := range made[int64(len(made))-n:] {
+		if len(u.Taken) == 0 {
+			return nil, false
+		}
+		records = append(records, recordOf(end+1+int64(i), u))
+	}
+	return records, true
 }
 
 // attach begins a term with the parameters that the servers hold, so that no
@@ -117,8 +135,8 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	}
 	r.Log.Info("attached", "to", r.parameters.names(), "step", a.version)
 	err = r.onLoop(ctx, func() error {
-		if a.last != nil {
-			r.record(recordOf(a.last))
+		for _, lacking := range a.lacking {
+			r.record(lacking)
 		}
 		r.complete(&s.manifest)
 		return nil
@@ -132,8 +150,8 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 // on without a checkpoint.
 func (r *restorer) reduces() bool { return r.spec.Strategy == spec.StrategyAllReduce }
 
-// recount returns the state that an attachment goes on from: the book has all
-// updates, also the newest one where the ledger lacks it.
+// recount returns the state of an attachment: its book has all updates, and those that
+// the ledger lacks.
 func (r *restorer) recount(ctx context.Context, a attachment, end int64) (s state, err error) {
 	j, err := r.judge(ctx)
 	if err != nil {
@@ -145,15 +163,13 @@ func (r *restorer) recount(ctx context.Context, a attachment, end int64) (s stat
 	}
 	s = state{m, book, m.Step}
 	s.manifest.Step = a.version
-	if a.last == nil {
-		return s, nil
-	}
-	last := recordOf(a.last)
-	if err := book.Commit(spec.Contribution{Epoch: last.Epoch, Start: last.Start, End: last.End}); err != nil {
-		return s, fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
-	}
-	if last.Skipped {
-		s.manifest.Skipped++
+	for _, lacking := range a.lacking {
+		if err := book.Commit(spec.Contribution{Epoch: lacking.Epoch, Start: lacking.Start, End: lacking.End}); err != nil {
+			return s, fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
+		}
+		if lacking.Skipped {
+			s.manifest.Skipped++
+		}
 	}
 	return s, nil
 }
@@ -170,10 +186,10 @@ func (r *restorer) complete(m *checkpoint.Manifest) {
 	m.Training = max(m.Training, before.Metrics["training_seconds"])
 }
 
-// recordOf returns the ledger's record of the update that a server made last.
-func recordOf(h *wire.Holding) ledger.Record {
-	r := ledger.Record{Step: h.Version, Epoch: h.Taken[0].Epoch, Start: h.Taken[0].Start, End: h.Taken[0].End, Skipped: h.Decision.Skip}
-	for _, t := range h.Taken {
+// recordOf returns the ledger's record of an update that a holder has made.
+func recordOf(step int64, u wire.Past) ledger.Record {
+	r := ledger.Record{Step: step, Epoch: u.Taken[0].Epoch, Start: u.Taken[0].Start, End: u.Taken[0].End, Skipped: u.Skip}
+	for _, t := range u.Taken {
 		r.Start, r.End = min(r.Start, t.Start), max(r.End, t.End)
 	}
 	return r

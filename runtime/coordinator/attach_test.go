@@ -183,11 +183,11 @@ func TestFindAttachment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, ok := findAttachment(slices.Clone(tt.held), 10, tt.terms, tt.end)
-			if ok != (tt.want >= 0) || ok && (a.version != tt.want || (a.redo != nil) != tt.redo || (a.last != nil) != tt.last) {
+			if ok != (tt.want >= 0) || ok && (a.version != tt.want || (a.redo != nil) != tt.redo || (len(a.lacking) > 0) != tt.last) {
 				t.Errorf("%v, %+v", ok, a)
 			}
-			if ok && a.last != nil {
-				if r := recordOf(a.last); r.Start != 0 || r.End != 20 {
+			if ok && len(a.lacking) > 0 {
+				if r := a.lacking[0]; len(a.lacking) > 1 || r.Start != 0 || r.End != 20 {
 					t.Errorf("record %+v", r)
 				}
 			}

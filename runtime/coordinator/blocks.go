@@ -36,6 +36,21 @@ func (u *update) block(start, end int64) *unit {
 	return &unit{Contribution: c, update: u}
 }
 
+// leaves is how many leases of the specification an update has.
+func (u *update) leaves() int { return int((u.End - u.Start + u.leaf - 1) / u.leaf) }
+
+// cutUnits makes the update's units: blocks of so many leases each.
+func (u *update) cutUnits(lengths []int) {
+	u.units = nil
+	at := u.Start
+	for _, leaves := range lengths {
+		end := min(at+int64(leaves)*u.leaf, u.End)
+		u.units = append(u.units, u.block(at, end))
+		at = end
+	}
+	u.missing = len(u.units)
+}
+
 // leaves is how many leases of the specification a unit has.
 func (u *unit) leaves() int {
 	if u.update == nil {

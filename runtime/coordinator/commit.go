@@ -12,33 +12,37 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// commit proposes the update to the holders of the parameters.
-func (c *coordinator) commit(ctx context.Context, u *update) {
-	p := propose(u, c.currentPoint(), recipeOfNext(c, u))
-	u.named = p.named
-	if p.finite {
-		p.void = c.takeVoid()
+// commit proposes updates that follow one another to the holders of the parameters.
+func (c *coordinator) commit(ctx context.Context, all []*update) {
+	proposals := proposeAll(c, all)
+	if first := &proposals[0]; first.finite {
+		first.void = c.takeVoid()
 	} else {
-		c.discard(p.ids...) // some of them were pushed
+		c.discard(first.ids...) // some of them were pushed
 	}
-	var norm float64
-	var applied bool
+	var outcomes []outcome
 	c.begin(ctx, func(ctx context.Context) (err error) {
-		norm, applied, err = c.parameters.commit(ctx, p)
+		outcomes, err = c.parameters.commit(ctx, proposals)
 		return err
 	}, func(err error) error {
 		if n := (notCome{}); errors.As(err, &n) {
 			c.Log.Warn("a contribution is computed again", "error", err)
-			return u.reopenUnit(n.lease)
+			return all[0].reopenUnit(n.lease)
 		}
 		if err != nil {
 			return err
 		}
-		if u.named {
-			u.made = &outcome{norm, applied} // move enters it
-			return nil
+		c.pace.take(len(outcomes), time.Now())
+		if !all[0].named {
+			return c.enter(all[0], outcomes[0].norm, outcomes[0].applied)
 		}
-		return c.enter(u, norm, applied)
+		for i := range outcomes {
+			all[i].made = &outcomes[i] // move enters it
+		}
+		if all[0].series > 0 {
+			renameRest(c, len(outcomes))
+		}
+		return nil
 	})
 }
 
@@ -70,7 +74,9 @@ func (c *coordinator) enter(u *update, norm float64, applied bool) error {
 	if c.book.IsComplete(u.Epoch) {
 		c.session.Note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})
 	}
-	c.session.Publish()
+	if !c.isMade() { // else the next one is entered at once
+		c.session.Publish()
+	}
 	if c.skips >= maxSkips {
 		return session.Fail(spec.ReasonDiverged, "loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)",
 			c.skips, c.Spec.LearningRate)

@@ -30,6 +30,9 @@ type Options struct {
 	// PlacePatience is how long the run waits for checkpoints that cannot be
 	// reached before it stops; 0: five minutes.
 	PlacePatience time.Duration
+	// SeriesTime is about how long the updates take that the members of an all-reduce
+	// are asked for in one request; 0: 50 milliseconds.
+	SeriesTime time.Duration
 }
 
 const (
@@ -133,7 +136,7 @@ func open(o Options) (*coordinator, error) {
 		c.shape = shapeOf(&o.Spec, c.records())
 		c.early = c.parameters.reportBeforePush()
 	}
-	c.serves = c.parameters.serves
+	c.serves, c.names, c.pace = c.parameters.serves, c.early && c.parameters.commitBeforeReports(), newPace(o.SeriesTime)
 	c.saver = saver{session: s, place: o.Checkpoints, parameters: c.parameters, ledger: c.journal.ledger, log: o.Log}
 	return c, nil
 }
@@ -303,6 +306,7 @@ func (c *coordinator) Tick(now time.Time) {
 		if beat := m.Heartbeat(); beat != nil {
 			if l := m.leases[beat.Lease]; l != nil && beat.Done > l.done {
 				l.done, l.given = beat.Done, now
+				m.extend(l)
 			}
 		}
 		for _, l := range m.leases {
@@ -378,14 +382,16 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 		c.concludeEvaluation()
 		return true, false, nil
 	case len(c.updates) > 0:
-		u := c.schedule.committable(c.updates)
-		if u == nil && c.parameters.commitBeforeReports() {
-			u = findNameable(c.updates)
+		var next []*update
+		if u := c.schedule.committable(c.updates); u != nil && u.series == 0 {
+			next = []*update{u}
+		} else if c.names {
+			next = findNameable(c.updates, c.countHolders())
 		}
-		if u != nil {
-			c.commit(ctx, u)
+		if len(next) > 0 {
+			c.commit(ctx, next)
 		}
-		return u != nil, false, nil
+		return len(next) > 0, false, nil
 	}
 	return c.boundary(ctx)
 }
@@ -401,6 +407,7 @@ func flushVoid(ctx context.Context, c *coordinator) {
 // boundary is where every server is at the same version and nothing is under
 // way: the place for cuts.
 func (c *coordinator) boundary(ctx context.Context) (moved, over bool, err error) {
+	c.pace.pause()
 	reason, ends := c.session.Reason(), c.ends()
 	due := func(every int) bool {
 		return reason == nil && every > 0 && c.version > 0 && c.version%int64(every) == 0
@@ -476,14 +483,14 @@ func recipeOf(s *spec.Spec, workers int) optimizer.Recipe {
 	return r
 }
 
-// recipeOfNext returns the recipe of an update that is committed next. Rate and
-// number follow from the book and the version, which every coordinator of the
-// run has.
-func recipeOfNext(c *coordinator, u *update) optimizer.Recipe {
+// recipeOfNext returns the recipe of an update that is committed next, after so many
+// updates that are applied before it, with so many records. Rate and number follow from
+// these, the book and the version, which every coordinator of the run has.
+func recipeOfNext(c *coordinator, u *update, updates, records int64) optimizer.Recipe {
 	r := recipeOf(&c.Spec, u.workers)
-	r.LearningRate = float32(c.Spec.RateAt(u.workers, c.book.Records(), u.End-u.Start, c.records()))
+	r.LearningRate = float32(c.Spec.RateAt(u.workers, c.book.Records()+records, u.End-u.Start, c.records()))
 	if r.Name == optimizer.Adam || r.Name == optimizer.AdamW {
-		r.Step = c.version - c.skipped + 1
+		r.Step = c.version - c.skipped + 1 + updates
 	}
 	return r
 }

@@ -1,6 +1,9 @@
 package coordinator
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An update may be proposed while its last units are being computed, where the
 // holders of the parameters are the workers: they commit it as soon as its
@@ -19,12 +22,12 @@ type outcome struct {
 // are missing.
 func (d *dispatch) isMade() bool { return len(d.updates) > 0 && d.updates[0].made != nil }
 
-// findNameable returns the oldest update, where all of it is computed, or is each
-// worker's present lease; nil: it is not. Another worker may still get a lease that
-// follows another one, see secondLease.
-func findNameable(open []*update) *update {
-	if len(open) == 0 {
-		return nil
+// findNameable returns the updates that may be named: the rest of a series, or the
+// oldest update, where all of it is computed, or is each worker's present lease. Another
+// worker may still get a lease that follows another one, see secondLease.
+func findNameable(open []*update, holders int) (all []*update) {
+	if open[0].series > 0 {
+		return findSeries(open, holders)
 	}
 	computing := make(map[*member]bool)
 	for _, t := range open[0].units {
@@ -38,7 +41,7 @@ func findNameable(open []*update) *update {
 			computing[t.lease.member] = true
 		}
 	}
-	return open[0]
+	return append(all, open[0])
 }
 
 // abandonNamed ends the proposal of a named update that lacks a contribution: it is
@@ -55,19 +58,12 @@ func abandonNamed(c *coordinator, u *update) {
 	}
 }
 
-// withdraw takes back all leases except the leases of a named update: the holders
-// commit it.
+// withdraw takes back all leases except the leases of named updates: the holders
+// commit them.
 func (d *dispatch) withdraw() {
-	named := len(d.updates) > 0 && d.updates[0].named
-	for _, m := range d.members {
-		for _, l := range m.leases {
-			if !named || l.unit.update != d.updates[0] {
-				d.takeBack(m, l)
-			}
-		}
-	}
 	d.evaluation = nil
-	if d.updates = d.updates[:min(1, len(d.updates))]; !named {
-		d.updates = nil
+	d.updates = slices.DeleteFunc(d.updates, func(u *update) bool { return !u.named })
+	for _, m := range d.members {
+		d.handBack(m)
 	}
 }

@@ -38,7 +38,7 @@ func TestMembersAreAskedBeforeTheyReport(t *testing.T) {
 		}
 		return nil
 	}})
-	b.tapped = members
+	b.tapped, b.options.SeriesTime = members, time.Nanosecond // each update by itself
 	b.options.Workers = &tapped{b.options.Workers, coordinator}
 	st := b.run()
 	if st.Phase != spec.Succeeded || st.Step != 100 || steps.Load() != 200 {

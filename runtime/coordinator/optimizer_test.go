@@ -64,7 +64,7 @@ func TestRecipeOfNext(t *testing.T) {
 		if c.book, err = ledger.Load(c.records(), tt.epochs, nil); err != nil {
 			t.Fatal(err)
 		}
-		if r := recipeOfNext(c, u); r.Step != tt.step || math.Abs(float64(r.LearningRate)-tt.rate) > 1e-8 || r.Validate() != nil {
+		if r := recipeOfNext(c, u, 0, 0); r.Step != tt.step || math.Abs(float64(r.LearningRate)-tt.rate) > 1e-8 || r.Validate() != nil {
 			t.Errorf("recipe %+v, want rate %g of update %d", r, tt.rate, tt.step)
 		}
 	}

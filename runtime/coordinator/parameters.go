@@ -38,11 +38,13 @@ type parameters interface {
 	restore(ctx context.Context, c restoreSource) error
 	// flush makes the contributions of leases void at once.
 	flush(ctx context.Context, at point, void []int64) error
-	// commit makes the update part of the parameters, on all holders or on none;
-	// where a value of it is not finite it is skipped. The version is then one
-	// higher. norm is that of the mean gradient. Where the contribution of a
-	// lease did not arrive, nothing is done: the error is a notCome.
-	commit(ctx context.Context, p proposal) (norm float64, applied bool, err error)
+	// commit makes the updates part of the parameters, one after the other, on all
+	// holders or on none, and returns the outcome of each. An update with a value
+	// that is not finite is skipped, and those that follow it are not made. The
+	// version is then so many higher. Where the contribution of a lease did not
+	// arrive, nothing is done: the error is a notCome. There are several updates
+	// only where commitBeforeReports allows it.
+	commit(ctx context.Context, all []proposal) ([]outcome, error)
 	// hold keeps the present parameters for write, which saves them as parts of
 	// the checkpoint while training goes on.
 	hold(ctx context.Context, at point) error

@@ -144,8 +144,8 @@ func (p *parameterServers) flush(ctx context.Context, at point, void []int64) er
 
 // commit makes every server sum up exactly these contributions, then, once all
 // of them are known to be finite, every server applies them.
-func (p *parameterServers) commit(ctx context.Context, c proposal) (norm float64, applied bool, err error) {
-	finite, scale := c.finite, 1.0
+func (p *parameterServers) commit(ctx context.Context, all []proposal) ([]outcome, error) {
+	c, finite, scale, norm := all[0], all[0].finite, 1.0, 0.0
 	if finite {
 		r := wire.Prepare{Term: c.term, Version: c.version, IDs: c.ids, Discard: c.void, Weight: c.weight}
 		if len(p.addresses) == 1 {
@@ -153,24 +153,24 @@ func (p *parameterServers) commit(ctx context.Context, c proposal) (norm float64
 		}
 		answers, err := p.ask(ctx, wire.TypePrepare, r)
 		if err != nil {
-			return 0, false, err
+			return nil, err
 		}
 		for _, a := range answers {
 			if a.Missing != 0 {
-				return 0, false, notCome{a.Missing}
+				return nil, notCome{a.Missing}
 			}
 			norm += a.SquaredNorm
 			finite = finite && a.Finite
 		}
 		scale = c.recipe.ClipScale(norm)
 		if norm = math.Sqrt(norm); r.Alone != nil {
-			return norm, finite, nil
+			return []outcome{{norm, finite}}, nil
 		}
 	}
-	_, err = p.ask(ctx, wire.TypeApply, wire.Apply{
+	_, err := p.ask(ctx, wire.TypeApply, wire.Apply{
 		Term: c.term, Version: c.version, Skip: !finite, Scale: scale, Recipe: c.recipe, Taken: c.taken,
 	})
-	return norm, finite, err
+	return []outcome{{norm, finite}}, err
 }
 
 func (p *parameterServers) hold(ctx context.Context, at point) error {

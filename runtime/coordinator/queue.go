@@ -74,6 +74,7 @@ type update struct {
 	workers           int
 	leaf              int64 // records in each lease of the specification
 	units             []*unit
+	series            int64    // that it is part of; 0: it was opened by itself
 	missing           int      // units without a report
 	named             bool     // it was proposed before all of its reports had come
 	made              *outcome // then: the answer; nil: there is none yet

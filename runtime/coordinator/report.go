@@ -18,6 +18,7 @@ func (c *coordinator) assignAll() {
 		}
 		c.session.Explain(waits)
 		c.clock.Pause()
+		c.pace.pause()
 		return
 	}
 	c.session.Explain(message)
@@ -30,6 +31,12 @@ func (c *coordinator) assignAll() {
 
 // report takes a worker's report on a lease.
 func (c *coordinator) report(m *member, r wire.Report) error {
+	for _, before := range r.Before {
+		if err := c.report(m, before); err != nil {
+			return err
+		}
+	}
+	r.Before = nil
 	if r.Departs {
 		m.departs, c.flushes = true, true
 		c.handBack(m)

@@ -393,6 +393,7 @@ func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 			c.metrics[name] = v
 		}
 	}
+	c.pace.begin()
 	c.clock.Start(time.Duration(m.Training * float64(time.Second)))
 	c.session.RaiseTime(m.Training) // its status may be lost
 	c.session.Explain("")

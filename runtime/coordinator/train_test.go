@@ -180,6 +180,7 @@ type bench struct {
 	tapped       *tap                            // hears what servers receive and send; nil: nobody does
 	delay        time.Duration                   // of what servers send
 	wrap         func(net.Listener) net.Listener // of a server; nil: as it is
+	spaced       int                             // updates between two disturbances; 0: 2
 }
 
 // locked is a buffer that is safe for many loggers.

@@ -22,7 +22,7 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	}
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
 	if d := s.decided; d != nil {
-		held.Decision, held.Taken = &d.apply, d.taken
+		held.Decision, held.Taken, held.Before = &d.apply, d.taken, s.past
 	}
 	return wire.Answer{Held: held}
 }

@@ -80,7 +80,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
-	s.sum, s.decided, s.snapshot = nil, nil, nil
+	s.sum, s.decided, s.past, s.snapshot = nil, nil, nil, nil
 	s.resident.current, s.resident.ahead = false, false
 	s.crowd = s.workers
 	s.limitCores()

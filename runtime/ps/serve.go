@@ -186,7 +186,7 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 	case wire.TypePrepare:
 		var p wire.Prepare
 		if err = m.Decode(&p); err == nil {
-			a = s.prepare(ctx, p)
+			a = prepareAll(ctx, s, p)
 		}
 	case wire.TypeDiscard:
 		var d wire.Discard

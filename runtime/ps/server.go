@@ -48,6 +48,7 @@ type Server struct {
 	failed  map[int64]bool // contributions of this version that did not get here
 	sum     *sum           // the update that is prepared; nil: none is
 	decided *decision      // about the newest update of this term or of one it attached to; nil: there was none
+	past    []wire.Past    // of a group: the updates before that one
 	workers int            // connected now
 	crowd   int            // the most that were, in this term
 	// sessions counts the connections of each worker's session: what has not
@@ -435,7 +436,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		s.group.begin()
 	}
 	s.sum = nil
-	s.decided = &decision{a, r.taken}
+	remember(s, decision{a, r.taken})
 	s.version++
 	s.present = new(version)
 	if s.group == nil { // members already take contributions of the next version

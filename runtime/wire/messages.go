@@ -108,6 +108,10 @@ type Lease struct {
 	// Leaf is how many records each lease of the specification has; the last
 	// one of the block may have fewer. 0: the block is one.
 	Leaf int64 `json:"leaf,omitempty"`
+	// Then are leases of the updates that follow, by their versions.
+	Then []Lease `json:"then,omitempty"`
+	// Waits says that the report on the lease may wait for the report on the next one.
+	Waits bool `json:"waits,omitempty"`
 	spec.Contribution
 }
 
@@ -158,6 +162,8 @@ type Report struct {
 	Losses  []float64 `json:"losses,omitempty"`
 	Metrics []float64 `json:"metrics,omitempty"`
 	Finite  bool      `json:"finite"`
+	// Before are reports on earlier leases of the worker, in their order.
+	Before []Report `json:"before,omitempty"`
 	// Dropped means that the lease was void (a server refused it): nothing was
 	// computed for it.
 	Dropped bool `json:"dropped,omitempty"`
@@ -249,6 +255,7 @@ type Answer struct {
 
 	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient
 	Finite      bool    `json:"finite,omitempty"`       // Prepare
+	Series      *Series `json:"series,omitempty"`       // Prepare of several updates
 
 	Held *Holding        `json:"held,omitempty"` // Hold
 	Part checkpoint.Part `json:"part,omitzero"`  // Write
@@ -256,6 +263,12 @@ type Answer struct {
 	// checkpoint is not what its manifest says.
 	Send    bool `json:"send,omitempty"`
 	Damaged bool `json:"damaged,omitempty"`
+}
+
+// Series has the squared norms of the updates that a member made before the one that
+// Answer is about. All of these were finite.
+type Series struct {
+	SquaredNorms []float64 `json:"squared_norms"`
 }
 
 // Hold asks a server for the state of its parameters, which from then on no lower
@@ -275,7 +288,23 @@ type Holding struct {
 	// update.
 	Decision *Apply              `json:"decision,omitempty"`
 	Taken    []spec.Contribution `json:"taken,omitempty"`
+	// Before are the updates before that one which a member of a group made, the newest
+	// one last.
+	Before []Past `json:"before,omitempty"`
 }
+
+// Past is an update that a member has made.
+type Past struct {
+	Skip  bool                `json:"skip,omitempty"`
+	Taken []spec.Contribution `json:"taken"`
+}
+
+// MostAhead is the highest number of updates in one Prepare.
+const MostAhead = 16
+
+// MostPast is the highest number of updates that a member remembers: those of its newest
+// Prepare, and of the one before, which the coordinator may not have entered in its ledger.
+const MostPast = 2 * MostAhead
 
 // Attach begins a term with the parameters that the servers hold. Servers that
 // are one update behind Version make the update that they have prepared.
@@ -360,6 +389,9 @@ type Prepare struct {
 	// Alone tells the only server of a run: what it finds finite it applies at
 	// once, with this recipe, and skips what it does not.
 	Alone *optimizer.Recipe `json:"alone,omitempty"`
+	// Then are updates that follow this one. A member makes one after the other, up to one
+	// that it skips, and answers once.
+	Then []Prepare `json:"then,omitempty"`
 }
 
 // Apply commits the prepared update, or skips it; either way the version

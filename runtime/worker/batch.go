@@ -38,8 +38,8 @@ type part struct {
 	weights          []float32
 }
 
-// buffers is the number of batches: the coordinator gives a worker two leases of
-// an update and two of the next one; one more is for a lease that is revoked.
+// buffers is the number of batches: two leases of an update and two of the next one; one
+// more is for a lease that is revoked.
 const buffers = 5
 
 // partBytes is about how much of a lease is read at a time, so that memory
@@ -57,24 +57,36 @@ func newBatch() *batch {
 // readAhead reads the records of leases while earlier ones are computed: each
 // lease by itself, because a later one may be computed first.
 func (s *session) readAhead(ctx context.Context) error {
+	var all queue
 	for {
-		var b *batch
+		free := s.free
+		if len(all.leases) == 0 {
+			free = nil
+		}
 		select {
-		case b = <-s.free:
+		case l := <-s.leases:
+			all.add(l)
+			for all.isLate() { // leases that wait for it have the buffers
+				s.begin(ctx, newBatch(), all.next())
+			}
+		case b := <-free:
+			s.begin(ctx, b, all.next())
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		select {
-		case b.Lease = <-s.leases:
-			b.reported, b.read, b.err = false, reading{}, nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		b.parts = make(chan *part, cap(b.spare))
-		var reading context.Context
-		reading, b.stop = context.WithCancel(ctx)
-		s.reading.Go(func() { s.read(reading, b) })
-		s.batches <- b // never blocks: it has room for every buffer
+	}
+}
+
+// begin begins to read the records of a lease.
+func (s *session) begin(ctx context.Context, b *batch, l wire.Lease) {
+	b.Lease, b.reported, b.read, b.err = l, false, reading{}, nil
+	b.parts = make(chan *part, cap(b.spare))
+	var reading context.Context
+	reading, b.stop = context.WithCancel(ctx)
+	s.reading.Go(func() { s.read(reading, b) })
+	select {
+	case s.batches <- b:
+	case <-ctx.Done():
 	}
 }
 
@@ -86,7 +98,10 @@ func (s *session) releaseBatch(b *batch) {
 	for p := range b.parts {
 		b.spare <- p
 	}
-	s.free <- b // never blocks: it has room for every buffer
+	select {
+	case s.free <- b:
+	default: // an additional one
+	}
 }
 
 // read reads a lease's records, part by part, until all are read, one fails or

@@ -34,6 +34,9 @@ func (s *session) compute(ctx context.Context) error {
 				s.wait(b)
 			case a := <-s.applied:
 				s.reach(a)
+				if err := s.reports.flush(s.coordinator); err != nil { // it may wait for them
+					return err
+				}
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -79,8 +82,8 @@ func (s *session) report(b *batch, r wire.Report) error {
 }
 
 func (s *session) sendReport(b *wire.Lease, r wire.Report) error {
-	r.ID, r.Term, r.Evaluate = b.ID, b.Term, b.Evaluate
-	return s.coordinator.Send(wire.TypeReport, r, nil)
+	s.reports.add(b, r)
+	return s.reports.flush(s.coordinator)
 }
 
 // choose finds the first batch whose parameters are there, or not to be had;
@@ -327,7 +330,10 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 		return s.sendReport(&lease, r)
 	})
 	if early && !reported && err == nil { // the members wait for the push, not for the report
-		err = s.sendReport(&lease, r)
+		s.reports.add(&lease, r)
+		if !b.Waits || !r.Finite {
+			err = s.reports.flush(s.coordinator)
+		}
 	}
 	return r, err != nil, err
 }

@@ -254,6 +254,7 @@ type session struct {
 	loaded      loaded       // which parameters the replica has
 	reached     wire.Applied // the newest version known of the servers
 	newest      int64        // lease that was computed
+	reports     reports      // that wait
 	reading     sync.WaitGroup
 	progress    progress
 }
@@ -426,6 +427,9 @@ func (s *session) beat(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
+			if err := s.reports.flush(s.coordinator); err != nil {
+				return err
+			}
 		case <-asked:
 			asked = nil
 			if err := s.coordinator.Send(wire.TypeReport, wire.Report{Departs: true}, nil); err != nil {

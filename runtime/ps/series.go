@@ -1,0 +1,37 @@
+package ps
+
+import (
+	"context"
+
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// prepareAll makes the sums of an update. A member of a group makes the updates that follow
+// as well, up to one that is skipped.
+func prepareAll(ctx context.Context, s *Server, p wire.Prepare) wire.Answer {
+	a := s.prepare(ctx, p)
+	var made wire.Series
+	for _, next := range p.Then {
+		if !a.Finite {
+			break
+		}
+		made.SquaredNorms = append(made.SquaredNorms, a.SquaredNorm)
+		a = s.prepare(ctx, next)
+	}
+	if len(made.SquaredNorms) > 0 {
+		a.Series = &made
+	}
+	return a
+}
+
+// remember keeps the decision about an update that is made. A member of a group keeps the
+// decisions before it, too: the ledger may lack these updates. Called with mu held.
+func remember(s *Server, d decision) {
+	if before := s.decided; before != nil && s.group != nil {
+		if len(s.past) >= wire.MostPast {
+			s.past = s.past[1:]
+		}
+		s.past = append(s.past, wire.Past{Skip: before.apply.Skip, Taken: before.taken})
+	}
+	s.decided = &d
+}

@@ -1,0 +1,77 @@
+package worker
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// queue has the leases whose records are not read yet, by their versions.
+type queue struct {
+	leases []wire.Lease
+	begun  loaded // the latest version whose records are being read
+}
+
+func versionOf(l *wire.Lease) loaded { return loaded{l.Term, l.Version} }
+
+// precedes reports whether a version comes before another one.
+func (v loaded) precedes(other loaded) bool {
+	return v.term < other.term || v.term == other.term && v.version < other.version
+}
+
+// add takes the leases of a message in. Leases of earlier terms are void.
+func (q *queue) add(l wire.Lease) {
+	q.leases = slices.DeleteFunc(q.leases, func(before wire.Lease) bool { return before.Term < l.Term })
+	for _, next := range append([]wire.Lease{l}, l.Then...) {
+		next.Then = nil
+		at := len(q.leases)
+		for at > 0 && versionOf(&next).precedes(versionOf(&q.leases[at-1])) {
+			at--
+		}
+		q.leases = slices.Insert(q.leases, at, next)
+	}
+}
+
+// isLate reports whether records of later versions than the next lease's are being read.
+func (q *queue) isLate() bool {
+	return len(q.leases) > 0 && versionOf(&q.leases[0]).precedes(q.begun)
+}
+
+// next returns the lease whose records are read next.
+func (q *queue) next() wire.Lease {
+	l := q.leases[0]
+	q.leases = q.leases[1:]
+	if at := versionOf(&l); q.begun.precedes(at) {
+		q.begun = at
+	}
+	return l
+}
+
+// reports are the reports that the coordinator does not need at once.
+type reports struct {
+	mu      sync.Mutex
+	waiting []wire.Report
+}
+
+// add adds the report on a lease.
+func (r *reports) add(of *wire.Lease, report wire.Report) {
+	report.ID, report.Term, report.Evaluate = of.ID, of.Term, of.Evaluate
+	r.mu.Lock()
+	r.waiting = append(r.waiting, report)
+	r.mu.Unlock()
+}
+
+// flush sends all reports in one message.
+func (r *reports) flush(to *wire.Conn) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.waiting) - 1
+	if n < 0 {
+		return nil
+	}
+	last := r.waiting[n]
+	last.Before = r.waiting[:n]
+	r.waiting = r.waiting[:0]
+	return to.Send(wire.TypeReport, last, nil)
+}
