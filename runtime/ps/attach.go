@@ -21,7 +21,12 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 		return *a
 	}
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
-	if d := s.decided; d != nil {
+	decided := s.decided
+	if w := s.followed(); w != nil {
+		held = &wire.Holding{Term: w.at.term, Version: w.at.version, To: len(w.sums), Follows: !w.over}
+		decided = w.decided
+	}
+	if d := decided; d != nil {
 		held.Decision, held.Taken = &d.apply, d.taken
 	}
 	return wire.Answer{Held: held}
@@ -33,6 +38,9 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if refused := s.begins(a.Term); refused != nil {
+		return *refused
+	}
+	if refused := s.takeOver(a); refused != nil {
 		return *refused
 	}
 	if err := checkGroup(a.Group, len(s.values.v)); err != nil {
@@ -67,7 +75,9 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 		s.letSnapshotGo(s.snapshot)
 		s.snapshot = nil
 	}
+	s.unfollow()
 	s.term, s.present = a.Term, new(version)
+	tellFollowersTerm(s)
 	s.spans.freed.ring()
 	if a.Group != nil {
 		layOut(s, a.Group, s.vars)

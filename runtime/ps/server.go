@@ -64,6 +64,9 @@ type Server struct {
 	group    *group    // of an all-reduce; nil: the server holds its span by itself
 	resident resident  // of a group of one member
 
+	followers map[*follower]bool // workers that take these parameters over
+	following *following         // what this worker takes over from a member; nil: nothing
+
 	frames atomic.Int64 // answers to pulls that were made
 
 	// Fit hears how many cores the server's work fills, whenever that may have
@@ -430,7 +433,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		}
 	}
 	s.sums.give(r.Clear()...)
-	s.spans.give(r.whole)
+	tellFollowers(s, r, a)
 	if s.group != nil {
 		s.group.begin()
 	}
