@@ -22,7 +22,7 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	}
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
 	decided := s.decided
-	if w := s.followed(); w != nil {
+	if w := findFollowed(s); w != nil {
 		held = &wire.Holding{Term: w.at.term, Version: w.at.version, To: len(w.sums), Follows: !w.over}
 		decided = w.decided
 	}
@@ -40,7 +40,7 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	if refused := s.begins(a.Term); refused != nil {
 		return *refused
 	}
-	if refused := s.takeOver(a); refused != nil {
+	if refused := takeOver(s, a); refused != nil {
 		return *refused
 	}
 	if err := checkGroup(a.Group, len(s.values.v)); err != nil {
@@ -75,7 +75,7 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 		s.letSnapshotGo(s.snapshot)
 		s.snapshot = nil
 	}
-	s.unfollow()
+	stopFollowing(s)
 	s.term, s.present = a.Term, new(version)
 	tellFollowersTerm(s)
 	s.spans.freed.ring()

@@ -70,9 +70,9 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	if refused := s.begins(r.Term); refused != nil { // another one came while the files were read
 		return *refused
 	}
-	s.unfollow()
+	stopFollowing(s)
 	abandonFollowers(s, "the member's parameters were replaced")
-	s.install(point{r.Term, r.Version}, r.From, r.Vars, vectors)
+	installVectors(s, point{r.Term, r.Version}, r.From, r.Vars, vectors)
 	s.exact = r.Exact
 	layOut(s, r.Group, r.Vars)
 	s.crowd = s.workers
@@ -83,9 +83,9 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	return wire.Answer{}
 }
 
-// install makes vectors the server's parameters and slots, in place of all that it had.
+// installVectors makes vectors the server's parameters and slots, in place of all that it had.
 // Called with mu held.
-func (s *Server) install(at point, from int, vars []model.Var, vectors [][]float32) {
+func installVectors(s *Server, at point, from int, vars []model.Var, vectors [][]float32) {
 	s.term, s.version, s.from, s.vars = at.term, at.version, from, vars
 	s.values, s.slots, s.present = &vector{v: vectors[0]}, nil, new(version)
 	s.spans.freed.ring() // buffers of before have another length, or may still be read

@@ -37,7 +37,7 @@ type follower struct {
 
 // madeUpdate is an update that a follower lacks, or the beginning of a term.
 type madeUpdate struct {
-	wire.Made
+	wire.MadeUpdate
 	sums *vector       // nil: it was skipped
 	at   *wire.Applied // of a term's beginning; nil: it is an update
 }
@@ -85,7 +85,7 @@ func tellFollowers(s *Server, r *sum, a wire.Apply) {
 			f.why = "the follower lacks too many updates: it does not receive them as fast as the group makes them"
 			f.clear(s)
 		default:
-			m := madeUpdate{Made: wire.Made{Apply: a, Weight: r.weight}}
+			m := madeUpdate{MadeUpdate: wire.MadeUpdate{Apply: a, Weight: r.weight}}
 			if !a.Skip {
 				m.sums = sums.hold()
 			}
@@ -176,7 +176,7 @@ func (f *follower) sendUpdate(s *Server, l *link) (done bool, err error) {
 	case next.at != nil:
 		return false, l.Send(wire.TypePiece, wire.Piece{At: next.at}, nil)
 	case next.sums == nil:
-		return false, l.Send(wire.TypeMade, next.Made, nil)
+		return false, l.Send(wire.TypeMadeUpdate, next.MadeUpdate, nil)
 	}
 	defer func() {
 		s.mu.Lock()
@@ -184,7 +184,7 @@ func (f *follower) sendUpdate(s *Server, l *link) (done bool, err error) {
 		s.mu.Unlock()
 	}()
 	covered, _ := slices.BinarySearch(f.sent, next.Version+1) // the later stretches have the update
-	return false, l.Send(wire.TypeMade, next.Made, next.sums.v[:min(n, covered*stretchOf(n))])
+	return false, l.Send(wire.TypeMadeUpdate, next.MadeUpdate, next.sums.v[:min(n, covered*stretchOf(n))])
 }
 
 // sendStretch sends the next stretch of parameters and slots as they are now, if there is

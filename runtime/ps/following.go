@@ -34,9 +34,9 @@ func (w *following) isWhole() bool {
 	return w.got == len(w.vectors)*len(w.vectors[0]) && !slices.ContainsFunc(w.versions, func(v int64) bool { return v != w.at.version })
 }
 
-// followed returns the parameters that are taken over, where they are whole and newer
+// findFollowed returns the parameters that are taken over, where they are whole and newer
 // than the server's own ones; nil: they are not. Called with mu held.
-func (s *Server) followed() *following {
+func findFollowed(s *Server) *following {
 	w := s.following
 	if w == nil || !w.isWhole() || w.at.term < s.term || w.at.term == s.term && w.at.version <= s.version {
 		return nil
@@ -44,8 +44,8 @@ func (s *Server) followed() *following {
 	return w
 }
 
-// unfollow forgets the parameters that are taken over. Called with mu held.
-func (s *Server) unfollow() {
+// stopFollowing forgets the parameters that are taken over. Called with mu held.
+func stopFollowing(s *Server) {
 	if w := s.following; w != nil {
 		s.following = nil
 		w.stop()
@@ -78,7 +78,7 @@ func (m Member) follow(ctx context.Context, l *link, f wire.Follow) error {
 	s.mu.Lock()
 	refused := s.checkTerm(f.Term)
 	if refused == nil {
-		s.unfollow()
+		stopFollowing(s)
 		s.following = w
 	}
 	s.mu.Unlock()
@@ -129,7 +129,7 @@ func (m Member) receiveUpdates(ctx context.Context, f wire.Follow, w *following,
 		switch msg.Type {
 		case wire.TypePiece:
 			err = m.takePiece(conn, msg, w)
-		case wire.TypeMade:
+		case wire.TypeMadeUpdate:
 			err = m.takeUpdate(conn, msg, w)
 		case wire.TypeAnswer:
 			var a wire.Answer
@@ -183,7 +183,7 @@ func (m Member) takePiece(conn *wire.Conn, msg *wire.Message, w *following) erro
 
 // takeUpdate reads the sums of an update, and makes it on the stretches that lack it.
 func (m Member) takeUpdate(conn *wire.Conn, msg *wire.Message, w *following) error {
-	var made wire.Made
+	var made wire.MadeUpdate
 	if err := msg.Decode(&made); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (m Member) takeUpdate(conn *wire.Conn, msg *wire.Message, w *following) err
 }
 
 // update makes an update on the stretches that lack it. Called with mu held.
-func (w *following) update(made wire.Made, sums []float32) {
+func (w *following) update(made wire.MadeUpdate, sums []float32) {
 	stretch := stretchOf(len(w.sums))
 	spread(len(sums), func(i, from, to int) {
 		if w.versions[from/stretch] != made.Version {
@@ -242,8 +242,8 @@ func (w *following) update(made wire.Made, sums []float32) {
 // takeOver makes the parameters that were taken over the server's own ones, where an
 // attachment is about them: it waits for the last updates of the member. Called with mu
 // held, which it gives up meanwhile.
-func (s *Server) takeOver(a wire.Attach) *wire.Answer {
-	w := s.followed()
+func takeOver(s *Server, a wire.Attach) *wire.Answer {
+	w := findFollowed(s)
 	if w == nil || a.Group == nil || s.term == a.Held && s.version == a.Version {
 		return nil
 	}
@@ -263,12 +263,12 @@ func (s *Server) takeOver(a wire.Attach) *wire.Answer {
 		return refused
 	}
 	ok := s.following == w && w.isWhole() && w.at == point{a.Held, a.Version}
-	s.unfollow()
+	stopFollowing(s)
 	if !ok {
 		answer := refuse("followed a member to version %d of term %d, not to %d of %d", w.at.version, w.at.term, a.Version, a.Held)
 		return &answer
 	}
-	s.install(point{a.Held, a.Version}, 0, w.vars, w.vectors)
+	installVectors(s, point{a.Held, a.Version}, 0, w.vars, w.vectors)
 	s.exact, s.decided = true, w.decided
 	return nil
 }

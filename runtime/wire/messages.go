@@ -65,8 +65,8 @@ const (
 	TypeObserved // Observed: to the coordinator
 
 	// Members of a group.
-	TypeFetch // Fetch: answered with Pieces, or by Answer
-	TypeMade  // Made, with sums: to a follower; not answered
+	TypeFetch      // Fetch: answered with Pieces, or by Answer
+	TypeMadeUpdate // MadeUpdate, with sums: to a follower; not answered
 
 	// Coordinator and follower.
 	TypeFollow // Follow: answered by Answer
@@ -79,7 +79,7 @@ var typeNames = map[Type]string{
 	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeDiscard: "discard", TypePiece: "piece", TypePing: "ping",
 	TypeLog: "log", TypeRevoke: "revoke", TypeHold: "hold", TypeAttach: "attach",
 	TypeReady: "ready", TypeBegin: "begin", TypeRunning: "running", TypeHalt: "halt", TypeResult: "result", TypeObserved: "observed",
-	TypeFetch: "fetch", TypeMade: "made update", TypeFollow: "follow",
+	TypeFetch: "fetch", TypeMadeUpdate: "made update", TypeFollow: "follow",
 }
 
 func (t Type) String() string {
@@ -318,7 +318,7 @@ type Fetch struct {
 	Term    int64 `json:"term"`
 	Version int64 `json:"version"`
 	// Follow is of a follower: the member sends its present parameters and slots while it
-	// makes updates, and each update that it makes as Made, in any term.
+	// makes updates, and each update that it makes as a MadeUpdate, in any term.
 	Follow bool `json:"follow,omitempty"`
 }
 
@@ -333,10 +333,10 @@ type Follow struct {
 	Vars   []model.Var `json:"vars"`
 }
 
-// Made is an update that a member has made, for its follower, whose body is the sums of
+// MadeUpdate is an update that a member has made, for its follower, whose body is the sums of
 // the first values of the vector: those that the follower has got. A skipped update has
 // none.
-type Made struct {
+type MadeUpdate struct {
 	Apply
 	Weight float64 `json:"weight"`
 }
