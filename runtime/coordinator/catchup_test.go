@@ -29,8 +29,8 @@ type valveListener struct {
 type valveConn struct {
 	net.Conn
 	*valve
-	closed chan struct{}
-	once   sync.Once
+	queue [][]byte // what was sent since the first piece; the valve's mu guards it
+	over  bool     // it was cut
 }
 
 func newValve() *valve { return &valve{opened: make(chan struct{})} }
@@ -42,32 +42,44 @@ func (l *valveListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &valveConn{Conn: c, valve: l.valve, closed: make(chan struct{})}, nil
+	return &valveConn{Conn: c, valve: l.valve}, nil
 }
 
-// Write sends, but only through an open valve where it begins a piece of a follower.
+// longestPing is how many bytes a frame has at most that shows that a peer is there.
+const longestPing = 24
+
+// Write sends. Where the valve is closed, all from the first piece of a follower on waits,
+// but for the pings.
 func (c *valveConn) Write(p []byte) (int, error) {
-	if bytes.Contains(p[:min(len(p), 200)], []byte(`"at":{`)) {
-		select {
-		case <-c.opened:
-		default:
-			c.mu.Lock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.opened:
+	default:
+		first := c.queue == nil && !c.over && bytes.Contains(p[:min(len(p), 200)], []byte(`"at":{`))
+		if first {
 			c.held = append(c.held, c)
 			c.seen++
-			c.mu.Unlock()
-			select {
-			case <-c.opened:
-			case <-c.closed:
-				return 0, net.ErrClosed
-			}
+		}
+		if first || c.queue != nil && len(p) > longestPing {
+			c.queue = append(c.queue, bytes.Clone(p))
+			return len(p), nil
 		}
 	}
 	return c.Conn.Write(p)
 }
 
-func (c *valveConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
+// open lets all that waits go on.
+func (v *valve) open() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	close(v.opened)
+	for _, c := range v.held {
+		for _, p := range c.queue {
+			c.Conn.Write(p) //nolint:errcheck // the reader of the connection hears of it
+		}
+		c.queue = nil
+	}
 }
 
 // waited is how many connections have waited.
@@ -80,12 +92,12 @@ func (v *valve) waited() int {
 // cut closes the connections that wait.
 func (v *valve) cut() {
 	v.mu.Lock()
-	all := v.held
-	v.held = nil
-	v.mu.Unlock()
-	for _, c := range all {
+	defer v.mu.Unlock()
+	for _, c := range v.held {
+		c.queue, c.over = nil, true
 		c.Close()
 	}
+	v.held = nil
 }
 
 // The members make updates while a newcomer fetches their parameters. The newcomer takes
@@ -148,7 +160,7 @@ func TestNewcomerCatchesUp(t *testing.T) {
 				t.Errorf("groups %v were formed while the newcomer fetched", formed)
 			}
 			disturb(c, v)
-			close(v.opened)
+			v.open()
 			b.until("the newcomer is a member", func() bool { return strings.Contains(fmt.Sprint(b.restored()), "worker-2") })
 			if st := <-done; st.Phase != spec.Succeeded || st.Records != 600*60 || st.Step != 12*60 {
 				t.Fatalf("status %+v", st)

@@ -106,7 +106,7 @@ func tellFollowersTerm(s *Server) {
 
 // lead sends this member's parameters, slots and updates to a follower, until one of
 // them ends.
-func (m Member) lead(ctx context.Context, l *link) error {
+func (m Member) lead(ctx context.Context, l *link, request wire.Fetch) error {
 	s := m.Server
 	f := &follower{news: make(chan struct{}, 1)}
 	var refused *wire.Answer
@@ -114,6 +114,9 @@ func (m Member) lead(ctx context.Context, l *link) error {
 	switch {
 	case s.term == 0 || s.group == nil:
 		a := refuse("it has no parameters")
+		refused = &a
+	case len(s.slots) != request.Slots:
+		a := refuse("it has %d slots, not %d", len(s.slots), request.Slots)
 		refused = &a
 	case s.resident.current:
 		a := refuse("its updates are made on its device")

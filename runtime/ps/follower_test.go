@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -57,6 +58,7 @@ func lead(t *testing.T, n int) *led {
 		initial[i] = float32(i%17) / 3
 	}
 	from, to := newServer(io.Discard), newServer(io.Discard)
+	to.patience = time.Hour // a member that waits for a permit says nothing
 	group := &wire.Group{Members: []string{"127.0.0.1:1"}}
 	if a := restore(t, from, wire.Restore{Term: 3, Version: 10, To: n, Recipe: recipe, Vars: vars, Group: group, Exact: true}, initial); a != (wire.Answer{}) {
 		t.Fatal(a)

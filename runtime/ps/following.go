@@ -104,6 +104,10 @@ func (m Member) follow(ctx context.Context, l *link, f wire.Follow) error {
 	return l.answer(refuse("member %s cannot be followed: %v", f.Source, err))
 }
 
+// followTime is the longest silence of a member that is followed, and the longest that a
+// term waits for its last updates.
+const followTime = 10 * time.Second
+
 // maxSlots is how many slots an optimizer has at most.
 const maxSlots = 8
 
@@ -115,10 +119,10 @@ func (m Member) receiveUpdates(ctx context.Context, f wire.Follow, w *following,
 		return err
 	}
 	defer conn.Close()
-	conn.SetPatience(wire.MemberPatience)
+	conn.SetPatience(m.patience)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if err := conn.Send(wire.TypeFetch, wire.Fetch{Follow: true}, nil); err != nil {
+	if err := conn.Send(wire.TypeFetch, wire.Fetch{Follow: true, Slots: f.Slots}, nil); err != nil {
 		return err
 	}
 	for told := false; ; {
@@ -247,7 +251,7 @@ func takeOver(s *Server, a wire.Attach) *wire.Answer {
 	if w == nil || a.Group == nil || s.term == a.Held && s.version == a.Version {
 		return nil
 	}
-	late := time.NewTimer(wire.MemberPatience)
+	late := time.NewTimer(s.patience)
 	defer late.Stop()
 	for waits := true; waits && s.following == w && !w.over && (!w.isWhole() || w.at.version < a.Version || w.at.term != a.Held); {
 		changed := w.changed

@@ -245,7 +245,7 @@ func (m Member) answer(ctx context.Context, l *link, msg *wire.Message) error {
 		return err
 	}
 	if f.Follow {
-		return m.lead(ctx, l)
+		return m.lead(ctx, l, f)
 	}
 	s := m.Server
 	c, refused := m.awaitTerm(ctx, f)

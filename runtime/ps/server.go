@@ -66,6 +66,7 @@ type Server struct {
 
 	followers map[*follower]bool // workers that take these parameters over
 	following *following         // what this worker takes over from a member; nil: nothing
+	patience  time.Duration      // with that member
 
 	frames atomic.Int64 // answers to pulls that were made
 
@@ -90,7 +91,7 @@ func New(index int, credentials wire.Credentials, place *checkpoint.Place, appli
 	s := &Server{
 		index: index, credentials: credentials, place: place, log: log, applied: applied,
 		changed: make(bell), arrived: make(bell), arrival: arrival, pending: make(map[int64]*contribution), void: make(map[int64]bool), coming: make(map[int64]bool), failed: make(map[int64]bool), sessions: make(map[string]int), values: new(vector),
-		spans: newPool(0), presence: newPresence(),
+		spans: newPool(0), presence: newPresence(), patience: followTime,
 	}
 	s.sums = s.spans
 	return s
