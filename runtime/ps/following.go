@@ -253,7 +253,7 @@ func takeOver(s *Server, a wire.Attach) *wire.Answer {
 	}
 	late := time.NewTimer(s.patience)
 	defer late.Stop()
-	for waits := true; waits && s.following == w && !w.over && (!w.isWhole() || w.at.version < a.Version || w.at.term != a.Held); {
+	for waits := true; waits && s.following == w && !w.over && (!w.isWhole() || w.at.version < a.Version); {
 		changed := w.changed
 		s.mu.Unlock()
 		select {
@@ -266,7 +266,8 @@ func takeOver(s *Server, a wire.Attach) *wire.Answer {
 	if refused := s.begins(a.Term); refused != nil {
 		return refused
 	}
-	ok := s.following == w && w.isWhole() && w.at == point{a.Held, a.Version}
+	known := w.at.term == a.Held || w.at.term == a.Term // the member may have begun the term already
+	ok := s.following == w && w.isWhole() && known && w.at.version == a.Version
 	stopFollowing(s)
 	if !ok {
 		answer := refuse("followed a member to version %d of term %d, not to %d of %d", w.at.version, w.at.term, a.Version, a.Held)
