@@ -201,6 +201,7 @@ func TestFollowerHasTheSameBits(t *testing.T) {
 	if a := d.from.attach(wire.Attach{Term: 4, Held: 3, Version: version, Group: group}); a != (wire.Answer{}) {
 		t.Fatalf("attach the member: %+v", a)
 	}
+	d.permits <- struct{}{} // the message about the term
 	d.until("the follower knows of the term", func(w *following) bool { return w.at.term == 4 })
 	group = &wire.Group{Members: group.Members, Mine: 1}
 	if a := d.to.attach(wire.Attach{Term: 4, Held: 3, Version: version, Group: group}); a != (wire.Answer{}) {
