@@ -131,8 +131,9 @@ bench-runtime: ## Measure whole runs of the trainer, beside an older one's where
 	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^BenchmarkKilledWorker$$' -benchtime 20x -timeout 60m -v ./cmd/stoke-trainer
 
 .PHONY: bench-chaos
-bench-chaos: ## Measure how long training by all-reduce stands still after the loss of a member.
+bench-chaos: ## Measure how long training by all-reduce stands still after the loss of a member, and its goodput with 20 losses.
 	$(GO) test -run '^$$' -bench '^BenchmarkLostMember$$' -benchtime 20x -timeout 60m -v ./cmd/stoke-trainer
+	$(GO) test -run '^$$' -bench '^BenchmarkGoodput$$' -benchtime 1x -timeout 60m -v ./cmd/stoke-trainer
 
 # One program for each package: go test would link it anew for every target.
 .PHONY: fuzz

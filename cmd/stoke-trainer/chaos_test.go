@@ -65,8 +65,9 @@ func (s *storm) live() (all []process) {
 	return all
 }
 
-// settle waits until all wanted workers hold the parameters: they have joined, and two
-// updates were made since. What is then done to one of them leaves another holder.
+// settle waits until all wanted workers hold the parameters: they have joined, two updates
+// were made since, and the newest group has all of them. What is then done to one of them
+// leaves another holder.
 func (s *storm) settle() {
 	joined := int64(-1)
 	eventually(s.t, "the run goes on with all its workers", func() bool {
@@ -79,8 +80,22 @@ func (s *storm) settle() {
 		case joined < 0:
 			joined = now.Step
 		}
-		return joined >= 0 && now.Step >= joined+2
+		return joined >= 0 && now.Step >= joined+2 && s.holders() >= now.Wanted
 	})
+}
+
+// holders returns how many workers the newest group has, by the run's history.
+func (s *storm) holders() int {
+	all, _ := eventsOf(s.t, s.trial)
+	for _, e := range slices.Backward(all) {
+		if names, attached := strings.CutPrefix(e.Message, "attached to "); attached && e.Type == spec.EventRestore {
+			return 1 + strings.Count(names, ",")
+		}
+		if e.Type == spec.EventRestore {
+			break
+		}
+	}
+	return s.workers // the message about the first group does not have its members
 }
 
 // strike does one thing to the run. At least one worker is left as it is.
@@ -166,7 +181,7 @@ func chaosEvents(t *testing.T) int {
 func TestChaosOfAllReduce(t *testing.T) {
 	t.Parallel()
 	events := chaosEvents(t)
-	s := reducing(4, 3*events)
+	s := reducing(4, events) // some six updates for each event, of the 38 in an epoch
 	calm := launch(t, reducing(1, s.Epochs))
 	calm.start()
 	if st := calm.wait(); st.Phase != spec.Succeeded {

@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		if os.Getenv(partitionFile) != "" {
 			announced = throughProxy
 			newCPU = func() engine.Engine { return lingering{cpu.New()} }
+		} else if os.Getenv(stepTime) != "" {
+			newCPU = func() engine.Engine { return sleeping{cpu.New()} }
 		} else {
 			newCPU = func() engine.Engine { return stalling{cpu.New()} }
 		}

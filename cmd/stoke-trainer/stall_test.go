@@ -58,10 +58,13 @@ func longestGap(times []time.Time, from, to time.Time) (longest time.Duration) {
 }
 
 // workersOf returns the process ids of a run's workers.
-func workersOf(program string, f run.Folder) (pids []int) {
+func workersOf(program string, f run.Folder) []int { return processesOf(program, f, "worker") }
+
+// processesOf returns the process ids of a run's processes of one role.
+func processesOf(program string, f run.Folder, role string) (pids []int) {
 	for _, path := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
 		args, err := os.ReadFile(path)
-		if err == nil && strings.HasPrefix(string(args), program+"\x00worker\x00") && strings.Contains(string(args), f.Spec()) {
+		if err == nil && strings.HasPrefix(string(args), program+"\x00"+role+"\x00") && strings.Contains(string(args), f.Spec()) {
 			var pid int
 			if json.Unmarshal([]byte(filepath.Base(filepath.Dir(path))), &pid) == nil {
 				pids = append(pids, pid)

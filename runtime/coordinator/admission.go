@@ -88,23 +88,26 @@ func (d departures) letGo(ctx context.Context) (saves bool) {
 	return false
 }
 
-// admitNewcomers lets newcomers become holders of the parameters where that costs the least:
-// no unit of the next update is computed yet, or too few holders are left.
-func admitNewcomers(c *coordinator) bool {
-	names := c.parameters.newcomers()
-	if len(names) == 0 {
-		return false
-	}
+// admitNewcomers lets newcomers that have caught up become holders of the parameters where
+// that costs the least: no unit of the next update is computed yet. Where too few holders are
+// left, all newcomers become holders at once.
+func admitNewcomers(ctx context.Context, c *coordinator) bool {
 	holders, begun := 0, c.evaluation != nil
 	for _, m := range c.members {
 		if c.parameters.serves(m.Member) && !(departures{c}).isGoing(m) {
 			holders++
 		}
 	}
+	urgent := holders < c.Spec.Worker.MinReplicas
+	from := restoreSource{point: c.currentPoint(), recipe: recipeOf(&c.Spec, c.Spec.Worker.Replicas)}
+	names := c.parameters.newcomers(ctx, from, urgent)
+	if len(names) == 0 {
+		return false
+	}
 	if len(c.updates) > 0 {
 		begun = begun || c.updates[0].missing < len(c.updates[0].units) || c.isMade()
 	}
-	if begun && holders >= c.Spec.Worker.MinReplicas {
+	if begun && !urgent {
 		return false
 	}
 	c.parameters.drop(fmt.Errorf("%s joins", strings.Join(names, ", ")))

@@ -29,10 +29,11 @@ type allReduce struct {
 	present map[int]*session.Member // by index
 	changed chan struct{}           // is closed when present changes
 
-	formed []*session.Member // the group, in the order of its shares; formMu guards it
-	formMu sync.Mutex
-	lacks  time.Time // the present workers lack the newest parameters since then; zero: they do not
-	keeper string    // address of the member that keeps a checkpoint's parameters
+	formed   []*session.Member // the group, in the order of its shares; formMu guards it
+	formMu   sync.Mutex
+	catching catchUps  // the newcomers
+	lacks    time.Time // the present workers lack the newest parameters since then; zero: they do not
+	keeper   string    // address of the member that keeps a checkpoint's parameters
 }
 
 // slowest is how many values a second members send each other at least.
@@ -43,6 +44,7 @@ const formTime = time.Second
 
 func newAllReduce(o Options) *allReduce {
 	a := &allReduce{wanted: o.Spec.Worker.Replicas, present: make(map[int]*session.Member), changed: make(chan struct{})}
+	a.catching.all = make(map[*session.Member]*catchUp)
 	a.parameterServers = *newParameterServers(o, func(position int) {
 		if group := a.group(); position < len(group) {
 			o.Log.Warn("member is silent", "worker", group[position].Index)
@@ -89,7 +91,14 @@ func (a *allReduce) leave(m *session.Member) bool {
 		a.ring()
 	}
 	a.mu.Unlock()
+	a.catching.forget(m)
 	return a.serves(m)
+}
+
+// close ends the connections to the members, and to the newcomers.
+func (a *allReduce) close() {
+	a.catching.close()
+	a.parameterServers.close()
 }
 
 // serves reports whether a worker is in the group.
@@ -118,27 +127,13 @@ func (a *allReduce) missing() error {
 	return nil
 }
 
-// newcomers returns the workers that wait to be taken into the group.
-func (a *allReduce) newcomers() (names []string) {
-	if len(a.links) == 0 {
-		return nil
-	}
-	present, _ := a.members()
-	group := a.group()
-	for _, m := range present {
-		if !slices.Contains(group, m) && !m.Leaving() {
-			names = append(names, m.Seat().String())
-		}
-	}
-	return names
-}
-
 // connect waits for a worker, and connects to all present ones.
 func (a *allReduce) connect(ctx context.Context) error {
 	first := len(a.group()) == 0
 	began := time.Now()
 	for {
 		present, changed := a.members()
+		present = a.eligible(present)
 		late := time.Duration(math.MaxInt64)
 		if len(present) > 0 {
 			late = 0
@@ -214,7 +209,7 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 	}
 	at.version = newest.Version
 	for _, h := range held {
-		if h.Version != at.version || h.Term != newest.Term || h.From != 0 || h.To != n {
+		if !attaches(&h, newest, n) {
 			h.Term = 0 // it fetches them
 		}
 		at.terms = append(at.terms, h.Term)

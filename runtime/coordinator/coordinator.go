@@ -339,7 +339,7 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 			c.restore(ctx)
 			break
 		}
-		if admitNewcomers(c) {
+		if admitNewcomers(ctx, c) {
 			continue
 		}
 		if (departures{c}).letGo(ctx) {

@@ -181,6 +181,7 @@ type bench struct {
 	delay        time.Duration                   // of what servers send
 	wrap         func(net.Listener) net.Listener // of a server; nil: as it is
 	spaced       int                             // updates between two disturbances; 0: 2
+	wrapMember   func(net.Listener) net.Listener // of a member of an all-reduce; nil: as it is
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -311,6 +312,9 @@ func (b *bench) hold(ctx context.Context, o *worker.Options) (served chan struct
 	}
 	server := ps.New(o.Index, b.options.Credentials, b.place(), nil, b.options.Log)
 	o.Holder, o.Address = ps.Member{Server: server}, l.Addr().String()
+	if b.wrapMember != nil {
+		l = b.wrapMember(l)
+	}
 	if b.tapped != nil {
 		l = &tapped{l, b.tapped}
 	}

@@ -21,8 +21,13 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 		return *a
 	}
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
-	if d := s.decided; d != nil {
-		held.Decision, held.Taken, held.Before = &d.apply, d.taken, s.past
+	decided, past := s.decided, s.past
+	if w := findFollowed(s); w != nil {
+		held = &wire.Holding{Term: w.at.term, Version: w.at.version, To: len(w.sums), Follows: !w.over}
+		decided, past = w.decided, w.past
+	}
+	if d := decided; d != nil {
+		held.Decision, held.Taken, held.Before = &d.apply, d.taken, past
 	}
 	return wire.Answer{Held: held}
 }
@@ -33,6 +38,9 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if refused := s.begins(a.Term); refused != nil {
+		return *refused
+	}
+	if refused := takeOver(s, a); refused != nil {
 		return *refused
 	}
 	if err := checkGroup(a.Group, len(s.values.v)); err != nil {
@@ -67,7 +75,9 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 		s.letSnapshotGo(s.snapshot)
 		s.snapshot = nil
 	}
+	stopFollowing(s)
 	s.term, s.present = a.Term, new(version)
+	tellFollowersTerm(s)
 	s.spans.freed.ring()
 	if a.Group != nil {
 		layOut(s, a.Group, s.vars)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -69,10 +70,25 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	if refused := s.begins(r.Term); refused != nil { // another one came while the files were read
 		return *refused
 	}
-	s.term, s.version, s.from = r.Term, r.Version, r.From
-	s.values, s.slots, s.present, s.exact = &vector{v: vectors[0]}, nil, new(version), r.Exact
-	s.spans.freed.ring() // buffers of before have another length, or may still be read
+	stopFollowing(s)
+	abandonFollowers(s, "the member's parameters were replaced")
+	installVectors(s, point{r.Term, r.Version}, r.From, r.Vars, vectors)
+	s.exact = r.Exact
 	layOut(s, r.Group, r.Vars)
+	s.crowd = s.workers
+	s.limitCores()
+	s.changed.ring()
+	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
+	s.note(spec.Event{Type: spec.EventRestore})
+	return wire.Answer{}
+}
+
+// installVectors makes vectors the server's parameters and slots, in place of all that it had.
+// Called with mu held.
+func installVectors(s *Server, at point, from int, vars []model.Var, vectors [][]float32) {
+	s.term, s.version, s.from, s.vars = at.term, at.version, from, vars
+	s.values, s.slots, s.present = &vector{v: vectors[0]}, nil, new(version)
+	s.spans.freed.ring() // buffers of before have another length, or may still be read
 	for _, v := range vectors[1:] {
 		s.slots = append(s.slots, &vector{v: v})
 	}
@@ -82,12 +98,6 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.failed)
 	s.sum, s.decided, s.past, s.snapshot = nil, nil, nil, nil
 	s.resident.current, s.resident.ahead = false, false
-	s.crowd = s.workers
-	s.limitCores()
-	s.changed.ring()
-	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
-	s.note(spec.Event{Type: spec.EventRestore})
-	return wire.Answer{}
 }
 
 // begins checks that a restore begins a term: each term has one. Called with mu

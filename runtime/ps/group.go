@@ -244,6 +244,9 @@ func (m Member) answer(ctx context.Context, l *link, msg *wire.Message) error {
 	if err := msg.Decode(&f); err != nil {
 		return err
 	}
+	if f.Follow {
+		return m.lead(ctx, l, f)
+	}
 	s := m.Server
 	c, refused := m.awaitTerm(ctx, f)
 	if refused != nil {
@@ -339,8 +342,13 @@ func layOut(s *Server, g *wire.Group, vars []model.Var) {
 	if s.group != nil {
 		s.sums = newPool(s.group.width())
 	}
-	s.pieces = nil
+	s.pieces = piecesOf(vars, n)
+}
+
+// piecesOf returns the variables of each piece of a vector of n values.
+func piecesOf(vars []model.Var, n int) (pieces [][]model.Var) {
 	for at := 0; at < n; at += piece {
-		s.pieces = append(s.pieces, model.Slice(vars, at, min(at+piece, n)))
+		pieces = append(pieces, model.Slice(vars, at, min(at+piece, n)))
 	}
+	return pieces
 }

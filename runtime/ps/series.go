@@ -27,11 +27,19 @@ func prepareAll(ctx context.Context, s *Server, p wire.Prepare) wire.Answer {
 // remember keeps the decision about an update that is made. A member of a group keeps the
 // decisions before it, too: the ledger may lack these updates. Called with mu held.
 func remember(s *Server, d decision) {
-	if before := s.decided; before != nil && s.group != nil {
-		if len(s.past) >= wire.MostPast {
-			s.past = s.past[1:]
-		}
-		s.past = append(s.past, wire.Past{Skip: before.apply.Skip, Taken: before.taken})
+	if s.group != nil {
+		s.past = appendPast(s.past, s.decided)
 	}
 	s.decided = &d
+}
+
+// appendPast adds an update to those that a member remembers; nil: there is none to add.
+func appendPast(past []wire.Past, d *decision) []wire.Past {
+	if d == nil {
+		return past
+	}
+	if len(past) >= wire.MostPast {
+		past = past[1:]
+	}
+	return append(past, wire.Past{Skip: d.apply.Skip, Taken: d.taken})
 }

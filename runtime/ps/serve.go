@@ -183,6 +183,12 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 			return err
 		}
 		a, err = s.restore(ctx, r, values, l)
+	case wire.TypeFollow:
+		var f wire.Follow
+		if err = m.Decode(&f); err != nil {
+			return err
+		}
+		return Member{s}.follow(ctx, l, f)
 	case wire.TypePrepare:
 		var p wire.Prepare
 		if err = m.Decode(&p); err == nil {

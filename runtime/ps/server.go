@@ -65,6 +65,10 @@ type Server struct {
 	group    *group    // of an all-reduce; nil: the server holds its span by itself
 	resident resident  // of a group of one member
 
+	followers map[*follower]bool // workers that take these parameters over
+	following *following         // what this worker takes over from a member; nil: nothing
+	patience  time.Duration      // with that member
+
 	frames atomic.Int64 // answers to pulls that were made
 
 	// Fit hears how many cores the server's work fills, whenever that may have
@@ -88,7 +92,7 @@ func New(index int, credentials wire.Credentials, place *checkpoint.Place, appli
 	s := &Server{
 		index: index, credentials: credentials, place: place, log: log, applied: applied,
 		changed: make(bell), arrived: make(bell), arrival: arrival, pending: make(map[int64]*contribution), void: make(map[int64]bool), coming: make(map[int64]bool), failed: make(map[int64]bool), sessions: make(map[string]int), values: new(vector),
-		spans: newPool(0), presence: newPresence(),
+		spans: newPool(0), presence: newPresence(), patience: followTime,
 	}
 	s.sums = s.spans
 	return s
@@ -431,7 +435,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		}
 	}
 	s.sums.give(r.Clear()...)
-	s.spans.give(r.whole)
+	tellFollowers(s, r, a)
 	if s.group != nil {
 		s.group.begin()
 	}

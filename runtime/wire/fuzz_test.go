@@ -30,6 +30,7 @@ func heads() map[Type]any {
 		TypePull: new(Pull), TypeValues: new(Values), TypePush: new(Push), TypeAnswer: new(Answer),
 		TypeRestore: new(Restore), TypePrepare: new(Prepare), TypeApply: new(Apply), TypeCut: new(CutRequest),
 		TypeWrite: new(Write), TypeDiscard: new(Discard), TypeRevoke: new(Revoke), TypePiece: new(Piece), TypeFetch: new(Fetch),
+		TypeMadeUpdate: new(MadeUpdate), TypeFollow: new(Follow),
 	}
 }
 

@@ -65,7 +65,11 @@ const (
 	TypeObserved // Observed: to the coordinator
 
 	// Members of a group.
-	TypeFetch // Fetch: answered with Pieces, or by Answer
+	TypeFetch      // Fetch: answered with Pieces, or by Answer
+	TypeMadeUpdate // MadeUpdate, with sums: to a follower; not answered
+
+	// Coordinator and follower.
+	TypeFollow // Follow: answered by Answer
 )
 
 var typeNames = map[Type]string{
@@ -75,7 +79,7 @@ var typeNames = map[Type]string{
 	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeDiscard: "discard", TypePiece: "piece", TypePing: "ping",
 	TypeLog: "log", TypeRevoke: "revoke", TypeHold: "hold", TypeAttach: "attach",
 	TypeReady: "ready", TypeBegin: "begin", TypeRunning: "running", TypeHalt: "halt", TypeResult: "result", TypeObserved: "observed",
-	TypeFetch: "fetch",
+	TypeFetch: "fetch", TypeMadeUpdate: "made update", TypeFollow: "follow",
 }
 
 func (t Type) String() string {
@@ -291,6 +295,8 @@ type Holding struct {
 	// Before are the updates before that one which a member of a group made, the newest
 	// one last.
 	Before []Past `json:"before,omitempty"`
+	// Follows, of a follower, means that newer updates may still be on their way to it.
+	Follows bool `json:"follows,omitempty"`
 }
 
 // Past is an update that a member has made.
@@ -340,6 +346,29 @@ func (g *Group) Share(n, member int) (from, to int) {
 type Fetch struct {
 	Term    int64 `json:"term"`
 	Version int64 `json:"version"`
+	// Follow is of a follower: the member sends its present parameters and slots while it
+	// makes updates, and each update that it makes as a MadeUpdate, in any term.
+	Follow bool `json:"follow,omitempty"`
+	Slots  int  `json:"slots,omitempty"` // that the follower expects
+}
+
+// Follow asks a worker that is not a member of the group to become a follower: to fetch
+// the parameters and slots of a member, and to make each update after that member. The
+// answer comes once the follower is at the member's version.
+type Follow struct {
+	Term   int64       `json:"term"`
+	Source string      `json:"source"` // address of the member
+	Values int         `json:"values"` // of the vector
+	Slots  int         `json:"slots"`  // of the optimizer
+	Vars   []model.Var `json:"vars"`
+}
+
+// MadeUpdate is an update that a member has made, for its follower, whose body is the sums of
+// the first values of the vector: those that the follower has got. A skipped update has
+// none.
+type MadeUpdate struct {
+	Apply
+	Weight float64 `json:"weight"`
 }
 
 // Restore puts a server at one cut and begins a term: whatever it held of an
@@ -431,6 +460,8 @@ type Piece struct {
 	Offset int    `json:"offset"`
 	Last   bool   `json:"last,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// At, to a follower, is the state that the values are of.
+	At *Applied `json:"at,omitempty"`
 }
 
 // PieceValues is how many values a piece has at most.
