@@ -219,7 +219,7 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 }
 
 // newer compares the parameters of two members: first their versions, then the terms
-// that made them.
+// that made them, then how many updates the members remember.
 func newer(h, than *wire.Holding) bool {
 	switch {
 	case h.Version != than.Version:
@@ -227,7 +227,10 @@ func newer(h, than *wire.Holding) bool {
 	case h.Term != than.Term:
 		return h.Term > than.Term
 	}
-	return than.Decision == nil && h.Decision != nil
+	if (than.Decision == nil) != (h.Decision == nil) {
+		return h.Decision != nil
+	}
+	return len(h.Before) > len(than.Before)
 }
 
 // attach begins a term with the parameters that a member holds. Members that hold
@@ -339,7 +342,7 @@ func (a *allReduce) commit(ctx context.Context, all []proposal) ([]outcome, erro
 	}
 	limit := a.answer
 	if all[0].named {
-		limit = math.MaxInt64 // a lease that makes no progress is taken back, and a silent member leaves
+		limit = math.MaxInt64 // a lease that makes no progress is taken back (see isLate), and a silent member leaves
 	}
 	requests := make([]wire.Prepare, len(all))
 	for i, p := range all {

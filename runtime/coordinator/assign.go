@@ -14,7 +14,8 @@ import (
 type member struct {
 	*session.Member
 	leases  map[int64]*lease
-	departs bool // it waits for Leave
+	named   int64 // the lease that its newest heartbeat names; 0: none
+	departs bool  // it waits for Leave
 }
 
 // ahead is how many leases of an update a worker holds: one to compute, one
@@ -212,6 +213,13 @@ func (d *dispatch) open() *update {
 // it.
 func (d *dispatch) current(l *lease) bool {
 	return l.unit.update == nil || d.schedule.hasParameters(l.unit.update, d.updates)
+}
+
+// isLate reports whether a lease makes no progress for too long. A worker that waits for
+// others holds leases of later updates in a series: only the one that it computes counts.
+func (c *coordinator) isLate(l *lease, now time.Time) bool {
+	computed := l.unit.update != nil && l.unit.update.named && l.member.named == l.id
+	return (c.current(l) || computed) && now.Sub(l.given) > c.LeaseTimeout<<min(l.unit.overdue, maxDoublings)
 }
 
 // end takes the lease of a member out; nil: it has none of this id.

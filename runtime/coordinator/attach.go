@@ -60,15 +60,15 @@ func findAttachment(held []wire.Holding, n int, terms []int64, end int64) (a att
 // reports whether the holder remembers all of them.
 func findLacking(h *wire.Holding, end int64) (records []ledger.Record, ok bool) {
 	var made []wire.Past
-	if h.Decision != nil && len(h.Taken) > 0 {
-		made = append(slices.Clone(h.Before), wire.Past{Skip: h.Decision.Skip, Taken: h.Taken})
+	if h.Decision != nil {
+		made = append(slices.Clone(h.Before), wire.PastOf(h.Decision.Skip, h.Taken))
 	}
 	n := h.Version - end
 	if n < 0 || n > int64(len(made)) {
 		return nil, false
 	}
 	for i, u := range made[int64(len(made))-n:] {
-		if len(u.Taken) == 0 {
+		if u.Start == u.End {
 			return nil, false
 		}
 		records = append(records, recordOf(end+1+int64(i), u))
@@ -150,8 +150,8 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 // on without a checkpoint.
 func (r *restorer) reduces() bool { return r.spec.Strategy == spec.StrategyAllReduce }
 
-// recount returns the state of an attachment: its book has all updates, and those that
-// the ledger lacks.
+// recount returns the state of an attachment. Its book also has the updates that the
+// ledger lacks.
 func (r *restorer) recount(ctx context.Context, a attachment, end int64) (s state, err error) {
 	j, err := r.judge(ctx)
 	if err != nil {
@@ -188,9 +188,5 @@ func (r *restorer) complete(m *checkpoint.Manifest) {
 
 // recordOf returns the ledger's record of an update that a holder has made.
 func recordOf(step int64, u wire.Past) ledger.Record {
-	r := ledger.Record{Step: step, Epoch: u.Taken[0].Epoch, Start: u.Taken[0].Start, End: u.Taken[0].End, Skipped: u.Skip}
-	for _, t := range u.Taken {
-		r.Start, r.End = min(r.Start, t.Start), max(r.End, t.End)
-	}
-	return r
+	return ledger.Record{Step: step, Epoch: u.Epoch, Start: u.Start, End: u.End, Skipped: u.Skip}
 }

@@ -304,13 +304,14 @@ func (c *coordinator) Finish(reason error) {
 func (c *coordinator) Tick(now time.Time) {
 	for _, m := range c.members {
 		if beat := m.Heartbeat(); beat != nil {
-			if l := m.leases[beat.Lease]; l != nil && beat.Done > l.done {
+			if l := m.leases[beat.Lease]; l != nil && (beat.Done > l.done || beat.Lease != m.named) {
 				l.done, l.given = beat.Done, now
 				m.extend(l)
 			}
+			m.named = beat.Lease
 		}
 		for _, l := range m.leases {
-			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout<<min(l.unit.overdue, maxDoublings) {
+			if c.isLate(l, now) {
 				c.Log.Warn("worker makes no progress", "worker", m.Index, "lease", l.id, "records", l.unit.describe())
 				l.unit.overdue++ // the next one gets more time: it may be the work that is long
 				c.release(m)

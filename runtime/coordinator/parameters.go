@@ -27,8 +27,8 @@ type parameters interface {
 	// lower term changes it.
 	askHeld(ctx context.Context, term int64) ([]wire.Holding, error)
 	// attachable decides whether the run can go on from what the holders hold. The
-	// ledger, which ends at step end, must have all its updates, except the newest
-	// one at most. terms are the terms that may have made it.
+	// ledger, which ends at step end, must have all updates, except those that a holder
+	// remembers. terms are the terms that may have made them.
 	attachable(held []wire.Holding, terms []int64, end int64) (attachment, bool)
 	// attach begins a term with the parameters of an attachment. The cut has no
 	// parts: holders that lack parameters are laid out by it.

@@ -315,7 +315,7 @@ func (r *restorer) meet(ctx context.Context) error {
 
 // declare enters in the history that the term continues from a step, and in the
 // ledger that its records do from another one, which is lower where the ledger
-// lacks an update. Void updates are known before a new one is made.
+// lacks updates. Void updates are known before a new one is made.
 func (r *restorer) declare(ctx context.Context, step, recorded int64, message string) (at point, err error) {
 	err = r.onLoop(ctx, func() error {
 		r.session.UseTerm()

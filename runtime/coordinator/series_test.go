@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // Where updates are short, an update costs the coordinator less than one message: each
@@ -166,7 +169,7 @@ func TestLedgerLacksUpdatesOfASeries(t *testing.T) {
 		return []spec.Contribution{{Start: 10 * i, End: 10*i + 5}, {Start: 10*i + 5, End: 10*i + 10}}
 	}
 	h := wire.Holding{Version: 9, Decision: new(wire.Apply), Taken: taken(8)}
-	h.Before = []wire.Past{{Taken: taken(6)}, {Taken: taken(7), Skip: true}}
+	h.Before = []wire.Past{wire.PastOf(false, taken(6)), wire.PastOf(true, taken(7))}
 	for end := int64(5); end <= 10; end++ {
 		records, ok := findLacking(&h, end)
 		if want := end >= 6 && end <= 9; ok != want || ok && int64(len(records)) != 9-end {
@@ -222,6 +225,52 @@ func TestShareOut(t *testing.T) {
 		lengths, shares := shareOut(tt.leases, tt.workers)
 		if got := fmt.Sprint(lengths, " ", shares); got != tt.want {
 			t.Errorf("%d leases for %d workers: %s, want %s", tt.leases, tt.workers, got, tt.want)
+		}
+	}
+}
+
+// A worker that hangs in an update within a series loses its leases, and the others go on.
+func TestExpiredLeaseOfASeries(t *testing.T) {
+	hangs := make(chan struct{})
+	var steps atomic.Int64
+	s := reduceSpec(2, 100000)
+	s.Worker.MinReplicas, s.MaxSteps = 1, 3000
+	s.Evaluation.EverySteps, s.Checkpoint.EverySeconds = 0, 0
+	b := newBench(t, s, linear{size: 1000, fails: func([]int64) error {
+		if steps.Add(1) == 1001 {
+			<-hangs
+		}
+		return nil
+	}})
+	b.options.LeaseTimeout, b.options.SeriesTime = 2*time.Second, time.Hour
+	go func() {
+		b.until("the others go on", func() bool { return b.seen("update") >= 2000 })
+		close(hangs)
+	}()
+	if st := b.run(); st.Phase != spec.Succeeded || st.Step != 3000 {
+		t.Errorf("status %+v", st)
+	}
+	if !strings.Contains(b.logs.String(), "worker makes no progress") {
+		t.Error("the lease did not expire")
+	}
+}
+
+// A run goes on from the member that remembers the updates which the ledger lacks, in any
+// order of the members.
+func TestAttachToTheBestMemory(t *testing.T) {
+	taken := func(i int64) []spec.Contribution { return []spec.Contribution{{Start: 10 * i, End: 10*i + 10}} }
+	old := wire.Holding{Term: 3, Version: 9, To: 4, Decision: new(wire.Apply), Taken: taken(8)}
+	young := old
+	young.Follows = true
+	for i := range int64(3) {
+		old.Before = append(old.Before, wire.PastOf(false, taken(5+i)))
+	}
+	a := new(allReduce)
+	a.workload = &workload.Workload{Vars: []model.Var{{Name: "w", Len: 4}}}
+	for source, held := range [][]wire.Holding{{old, young}, {young, old}} {
+		at, ok := a.attachable(held, []int64{3}, 6)
+		if !ok || at.source != source || len(at.lacking) != 3 || at.lacking[0].Step != 7 || at.lacking[0].Start != 60 {
+			t.Errorf("%v: %+v", ok, at)
 		}
 	}
 }

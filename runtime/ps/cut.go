@@ -71,7 +71,6 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 		return *refused
 	}
 	stopFollowing(s)
-	abandonFollowers(s, "the member's parameters were replaced")
 	installVectors(s, point{r.Term, r.Version}, r.From, r.Vars, vectors)
 	s.exact = r.Exact
 	layOut(s, r.Group, r.Vars)
@@ -92,6 +91,7 @@ func installVectors(s *Server, at point, from int, vars []model.Var, vectors [][
 	for _, v := range vectors[1:] {
 		s.slots = append(s.slots, &vector{v: v})
 	}
+	abandonFollowers(s, "the member's parameters were replaced")
 	clear(s.pending)
 	clear(s.void)
 	clear(s.coming)

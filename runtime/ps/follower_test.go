@@ -213,6 +213,9 @@ func TestFollowerHasTheSameBits(t *testing.T) {
 	if got, want := d.to.decided, d.from.decided; got == nil || len(got.taken) != 1 || got.taken[0] != want.taken[0] || got.apply.Scale != want.apply.Scale {
 		t.Errorf("the follower's newest decision is %+v, its member's %+v", got, want)
 	}
+	if got, all := d.to.past, d.from.past; len(got) < 8 || !slices.Equal(got, all[len(all)-len(got):]) {
+		t.Errorf("the follower remembers %+v, its member %+v", got, all)
+	}
 }
 
 // The sums that a follower lacks take a bounded memory: a follower that cannot keep up with

@@ -25,14 +25,16 @@ type following struct {
 	at       point
 	decided  *decision   // about the newest update
 	past     []wire.Past // the updates before that one
+	made     int64       // version that the newest received update has made; 0: none was received
 	changed  bell
 	stop     context.CancelFunc
 	over     bool // no update will be received any more
 }
 
-// isWhole reports whether all parameters and slots are here, of one version.
+// isWhole reports whether all parameters and slots are here, of one version, and what is
+// remembered of the updates ends with that version.
 func (w *following) isWhole() bool {
-	return w.got == len(w.vectors)*len(w.vectors[0]) && !slices.ContainsFunc(w.versions, func(v int64) bool { return v != w.at.version })
+	return (w.made == 0 || w.made == w.at.version) && w.got == len(w.vectors)*len(w.vectors[0]) && !slices.ContainsFunc(w.versions, func(v int64) bool { return v != w.at.version })
 }
 
 // findFollowed returns the parameters that are taken over, where they are whole and newer
@@ -98,7 +100,7 @@ func (m Member) follow(ctx context.Context, l *link, f wire.Follow) error {
 		s.following = nil
 	}
 	s.mu.Unlock()
-	s.log.Info("the following has ended", "source", f.Source, "error", err)
+	s.log.Info("it follows the member no longer", "source", f.Source, "error", err)
 	if told {
 		return nil
 	}
@@ -222,10 +224,8 @@ func (m Member) takeUpdate(conn *wire.Conn, msg *wire.Message, w *following) err
 	taken := made.Taken
 	made.Taken = nil
 	w.at = point{made.Term, max(w.at.version, made.Version+1)}
-	if made.Version+1 == w.at.version {
-		w.past = appendPast(w.past, w.decided)
-		w.decided = &decision{made.Apply, taken}
-	}
+	w.past = appendPast(w.past, w.decided) // stretches may be ahead of the updates
+	w.decided, w.made = &decision{made.Apply, taken}, made.Version+1
 	w.changed.ring()
 	return nil
 }

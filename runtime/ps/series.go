@@ -2,6 +2,7 @@ package ps
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -9,6 +10,9 @@ import (
 // prepareAll makes the sums of an update. A member of a group makes the updates that follow
 // as well, up to one that is skipped.
 func prepareAll(ctx context.Context, s *Server, p wire.Prepare) wire.Answer {
+	if n := len(p.Then); n >= wire.MostAhead || n > 0 && s.group == nil {
+		return wire.Answer{Error: fmt.Sprintf("%d updates at once are too many", n+1)}
+	}
 	a := s.prepare(ctx, p)
 	var made wire.Series
 	for _, next := range p.Then {
@@ -41,5 +45,5 @@ func appendPast(past []wire.Past, d *decision) []wire.Past {
 	if len(past) >= wire.MostPast {
 		past = past[1:]
 	}
-	return append(past, wire.Past{Skip: d.apply.Skip, Taken: d.taken})
+	return append(past, wire.PastOf(d.apply.Skip, d.taken))
 }

@@ -299,10 +299,25 @@ type Holding struct {
 	Follows bool `json:"follows,omitempty"`
 }
 
-// Past is an update that a member has made.
+// Past is an update that a member has made, with the range of its records in the order of
+// its epoch. The range is empty where the member does not know the records.
 type Past struct {
-	Skip  bool                `json:"skip,omitempty"`
-	Taken []spec.Contribution `json:"taken"`
+	Skip  bool  `json:"skip,omitempty"`
+	Epoch int   `json:"epoch"`
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+}
+
+// PastOf returns the past of an update that has taken these contributions.
+func PastOf(skip bool, taken []spec.Contribution) Past {
+	p := Past{Skip: skip}
+	for i, t := range taken {
+		if i == 0 {
+			p.Epoch, p.Start, p.End = t.Epoch, t.Start, t.End
+		}
+		p.Start, p.End = min(p.Start, t.Start), max(p.End, t.End)
+	}
+	return p
 }
 
 // MostAhead is the highest number of updates in one Prepare.
