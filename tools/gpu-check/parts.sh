@@ -23,7 +23,7 @@ skips_of() { awk -v name="$1" '$1 == name { n = $4 } END { print n + 0 }' "$STAT
 note() { # name, units that are done, units, units of these that were skipped
 	[ -e "$STATE" ] || : >"$STATE"
 	awk -v name="$1" '$1 != name' "$STATE" >"$STATE.new"
-	echo "$1 $2 $3 $4" >>"$STATE.new"
+	echo "$1 $2 $3 ${4:-0}" >>"$STATE.new"
 	mv "$STATE.new" "$STATE"
 }
 part() { # name, units, seconds, command
