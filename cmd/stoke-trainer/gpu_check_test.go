@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -90,6 +89,14 @@ func TestCheckHelpers(t *testing.T) {
 		half() { exit 9; }
 		note a 1 2
 		(part a 2 5 half)
+		without() { row "$1" skipped: "no python3" >/dev/null; made=1; }
+		part b 2 5 without
+		(PARTS="a c"; part b 3 5 half)
+		[ "$(grep '^b ' x)" = "b 2 2 2" ] || echo "skipped: $(cat x)"
+		(finish) | grep -qE '^b +2 of 2, 2 skipped$' || echo "finish: $(finish)"
+		(STATE=y; PARTS=none; part a 1 5 half; finish) | grep -q 'names no part' || echo "no part"
+		first=$(echo '{"build_seconds":3,"first_step_seconds":1.25e+00,"x":1}' | first_step)
+		[ "$first" = 1.25e+00 ] || echo "first step: $first"
 		[ "$(done_of a)" = 1 ] || echo "killed: $(cat x)"
 		true`)
 	if out = strings.TrimSpace(out); code != 0 || out != "1 models have the same bits in two processes" {
@@ -99,7 +106,7 @@ func TestCheckHelpers(t *testing.T) {
 
 // double is in place of all programs that check.sh runs. MODE says how they do: good, bad
 // (each fails, with much output), none (no engine of GPUs), lost (XLA's files are found by
-// a search only).
+// a search only), alone (without JAX and PyTorch), slow (behind JAX and PyTorch).
 const double = `#!/bin/bash
 name=${0##*/}
 echo "noise of $name" >&2
@@ -115,9 +122,17 @@ if [ $MODE = bad ]; then
 	for i in {1..200}; do printf 'line %d of an error %0200d\n' $i 0; done
 	exit 1
 fi
+case "$MODE $name $*" in
+"alone python3 -c"*find_spec*) exit 1 ;;
+[ags]*" python3 -c"*find_spec*) exit ;;
+"alone gpu.test "*FullSize*) echo "    gpu_test.go:7: skipped: python3 has no PyTorch: exit status 1"; exit ;;
+"slow python3 python/"*) echo "jax cnn 64 900100.5 steps/s 11 samples/s"; exit ;;
+"slow stoke-trainer-gpu bench"*) echo '{"first_step_seconds":2.5,"steps_per_second":20000.5,"x":1}'; exit ;;
+"slow stoke "*output*) echo "samples_per_second = 12.5"; exit ;;
+esac
 case "$name $*" in
 "stoke-trainer-gpu bench"*"--seconds 20"*) exec tail -f /dev/null ;;
-"stoke-trainer-gpu bench"*) echo '{"steps_per_second":20000.5,"x":1}' ;;
+"stoke-trainer-gpu bench"*) echo '{"first_step_seconds":1.5,"steps_per_second":20000.5,"x":1}' ;;
 "stoke-gpu check"*) echo "fit, 790 TFLOP/s" ;;
 "stoke-gpu watch"*) for i in {1..12}; do echo '{"utilization_percent":50}'; done ;;
 "gpu.test "*Bits*) echo "    gpu_test.go:12: bits mlp 12ab" ;;
@@ -125,7 +140,7 @@ case "$name $*" in
 "gpu.test "*) echo "    gpu_test.go:12: mlp f32: parameters are off by 1e-7 after 20 updates" ;;
 "stoke "*status*) echo '{"phase": "running"}' ;;
 "stoke "*metrics*) echo "coordinator.gpu0.utilization_percent" ;;
-"stoke "*output*) echo "accuracy = 0.99" ;;
+"stoke "*output*) echo "accuracy = 0.99"; echo "samples_per_second = 3e+07" ;;
 "nvidia-smi "*apps*) ;;
 "python3 -c"*) echo /opt/x ;;
 "python3 python/"*) echo "jax cnn 64 100.5 steps/s 11 samples/s" ;;
@@ -134,7 +149,7 @@ esac
 `
 
 // checkWith runs check.sh with doubles of the programs, and returns its output and exit status.
-func checkWith(t *testing.T, mode string) (string, int) {
+func checkWith(t *testing.T, mode string, environ ...string) (string, int) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -146,7 +161,7 @@ func checkWith(t *testing.T, mode string) (string, int) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"check.sh", "parts.sh", "mnist.tf", "resnet20.tf"} {
+	for _, name := range []string{"check.sh", "parts.sh", "mnist.tf", "resnet20.tf", "speed.tf"} {
 		data, err := os.ReadFile(filepath.Join("../../tools/gpu-check", name))
 		if err != nil {
 			t.Fatal(err)
@@ -163,6 +178,7 @@ func checkWith(t *testing.T, mode string) (string, int) {
 	cmd := exec.Command(bash, filepath.Join(folder, "check.sh"))
 	cmd.Env = append(os.Environ(), "MODE="+mode, "KILLS=0", "LONG=", "LIMIT=5000", "VIRTUAL_ENV=", "RESULTS="+folder,
 		"PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, environ...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -183,7 +199,7 @@ func TestCheckPrintsEachPart(t *testing.T) {
 		"stoke-gpu list", "stoke-gpu check, with a product", "parameters against float64", "too large a micro-batch",
 		"MNIST CNN, accuracy ≥ 0.985", "readings of GPUs in the run", "ResNet-20 in bf16, accuracy ≥ 0.80",
 		"mnist-cnn tf32, batch 64", "resnet20 bf16, batch 128", "mlp 64, lease of 16", "mnist-cnn 64, lease of 16",
-		"resnet20, one worker of resident", "mlp 64, staged", "deterministic bits", "two runs on one GPU",
+		"resnet20, one worker of resident", "mlp 64, staged", "restart to the first step", "deterministic bits", "two runs on one GPU",
 		"stoke-gpu watch beside a load", "memory of the GPU after all",
 	}
 	for mode, want := range map[string]string{"good": "ok", "bad": "FAILED"} {
@@ -192,14 +208,73 @@ func TestCheckPrintsEachPart(t *testing.T) {
 			t.Errorf("%s: status %d", mode, code)
 		}
 		for _, row := range rows {
-			lines := slices.Collect(strings.Lines(out))
-			at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, row) })
-			if at < 0 || !strings.HasPrefix(strings.TrimSpace(lines[at][len(row):]), want) {
-				t.Errorf("%s: row %q is not %s", mode, row, want)
+			if got := outcomeOf(out, row); got != want {
+				t.Errorf("%s: row %q is %q, want %q", mode, row, got, want)
 			}
 		}
 		if len(out) > 12_000 {
 			t.Errorf("%s: %d characters", mode, len(out))
+		}
+		if t.Failed() {
+			t.Logf("%s:\n%s", mode, out)
+		}
+	}
+}
+
+// outcomeOf returns the outcome of a row: ok, FAILED, skipped:, or "" where it is missing.
+func outcomeOf(out, row string) string {
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(line, row+" "); ok {
+			return strings.Fields(rest + " .")[0]
+		}
+	}
+	return ""
+}
+
+// The long check has a row for each comparison, which is "skipped:" and never "ok" where
+// the machine lacks what it compares with, and fails where a ratio is too small.
+func TestLongCheckPrintsEachComparison(t *testing.T) {
+	twins := []string{
+		"mnist-cnn tf32, batch 64", "resnet20 bf16, batch 128", "resnet20 bf16, batch 1024", "resnet20 tf32, batch 128",
+		"resnet20 tf32, batch 1024", "mlp tf32, batch 64", "transformer tf32, batch 64", "transformer bf16, batch 64",
+	}
+	large := []string{"resnet18 against float64", "transformer against float64"}
+	own := []string{
+		"run from disk, all_reduce, batch 128", "run from disk, all_reduce, batch 1024", "restart to the first step",
+		"run from disk, parameter_server, batch 128", "run from disk, parameter_server, batch 1024",
+	}
+	for mode, want := range map[string]struct {
+		twin, large, own string
+		code             int
+		says             []string
+	}{
+		"good": {"ok", "ok", "ok", 0, []string{"float64                            2 of 2\n", "199.01 of torch.compile", "speed                              9 of 9\n"}},
+		"alone": {"skipped:", "skipped:", "ok", 0, []string{
+			"float64                            2 of 2, 2 skipped\n", "speed                              9 of 9, 9 skipped\n",
+			"skipped: JAX: no jax, a CUDA graph of PyTorch: no torch, torch.compile: no torch; 20000 steps/s", "torch.compile skipped: no torch",
+		}},
+		"slow": {"FAILED", "ok", "FAILED", 1, []string{"0.02 of JAX (want 1.0)", "want 2"}},
+		"bad":  {"FAILED", "FAILED", "FAILED", 1, nil},
+	} {
+		out, code := checkWith(t, mode, "LONG=1", "PARTS=models float64 bits speed restart runs")
+		if code != want.code {
+			t.Errorf("%s: status %d, want %d", mode, code, want.code)
+		}
+		// A part ends with its first failure: rows behind that are missing.
+		for rows, outcome := range map[*[]string]string{&twins: want.twin, &large: want.large, &own: want.own} {
+			for i, row := range *rows {
+				if got := outcomeOf(out, row); got != outcome && (outcome != "FAILED" || i == 0 || got != "") {
+					t.Errorf("%s: row %q is %q, want %q", mode, row, got, outcome)
+				}
+			}
+		}
+		for _, text := range want.says {
+			if !strings.Contains(out, text) {
+				t.Errorf("%s: without %q", mode, text)
+			}
+		}
+		if strings.Contains(out, "kills") || len(out) > 12_000 {
+			t.Errorf("%s: %d characters, or a part that PARTS does not name", mode, len(out))
 		}
 		if t.Failed() {
 			t.Logf("%s:\n%s", mode, out)

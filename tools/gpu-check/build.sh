@@ -20,7 +20,7 @@ go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke" ./cmd/stoke
 go build -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/stoke-trainer-gpu" ./cmd/stoke-trainer
 go test -c -trimpath -tags gpu -ldflags '-s -w' -o "$to/bin/gpu.test" ./runtime/engine/xla/gpu
 CGO_ENABLED=1 CGO_CFLAGS="-O2 -Wno-deprecated-declarations" go build -trimpath -ldflags '-s -w' -o "$to/bin/stoke-gpu" ./cmd/stoke-gpu
-cp -r "$here/python" "$here/check.sh" "$here/parts.sh" "$here/mnist.tf" "$here/resnet20.tf" "$to"
+cp -r "$here/python" "$here/check.sh" "$here/parts.sh" "$here/mnist.tf" "$here/resnet20.tf" "$here/speed.tf" "$to"
 if [ -n "${STOKE_TEST_DATA:-}" ]; then
 	mkdir -p "$to/data"
 	cp -r "$STOKE_TEST_DATA/mnist" "$to/data/mnist"

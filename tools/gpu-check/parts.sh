@@ -5,7 +5,8 @@
 #
 # does the units of a part that are not done yet. COMMAND gets the units that are done and
 # the seconds that are left, and sets made to the units that it has added; with 0 the part
-# has failed and is not tried again. A call of COMMAND needs NEEDS seconds at least.
+# has failed and is not tried again. Units with a row "skipped:" are done, and
+# counted as skipped. A call of COMMAND needs NEEDS seconds at least. PARTS names some of the parts.
 # finish prints the parts and ends the script: 0 all are done, 1 one has failed, 3 there is
 # more to do.
 LIMIT=${LIMIT:-460}
@@ -17,33 +18,42 @@ done_of() {
 	[ -e "$STATE" ] || : >"$STATE"
 	awk -v name="$1" '$1 == name { n = $2 } END { print n == "" ? 0 : n }' "$STATE"
 }
+skips_of() { awk -v name="$1" '$1 == name { n = $4 } END { print n + 0 }' "$STATE"; }
 # note replaces the line of a part. A call that is killed leaves the old file or the new one.
-note() {
+note() { # name, units that are done, units, units of these that were skipped
 	[ -e "$STATE" ] || : >"$STATE"
 	awk -v name="$1" '$1 != name' "$STATE" >"$STATE.new"
-	echo "$1 $2 $3" >>"$STATE.new"
+	echo "$1 $2 $3 ${4:-0}" >>"$STATE.new"
 	mv "$STATE.new" "$STATE"
 }
 part() { # name, units, seconds, command
-	local name=$1 units=$2 needs=$3 at
+	local name=$1 units=$2 needs=$3 at skips
+	wants "$name" || return 0
 	shift 3
 	at=$(done_of "$name")
+	skips=$(skips_of "$name")
 	while [ "$at" != failed ] && [ "$at" -lt "$units" ]; do
 		if [ $unfinished = 1 ] || [ "$(left)" -lt "$needs" ]; then
 			unfinished=1 # the parts behind it wait, too
-			note "$name" "$at" "$units"
+			note "$name" "$at" "$units" "$skips"
 			return 0
 		fi
 		made=0
+		skipped=0
 		"$@" "$at" "$(left)"
+		skips=$((skips + skipped))
 		if [ "${made:-0}" -gt 0 ]; then at=$((at + made)); else at=failed; fi
-		note "$name" "$at" "$units"
+		note "$name" "$at" "$units" "$skips"
 	done
 	return 0
 }
 finish() {
+	if [ ! -e "$STATE" ]; then
+		echo "PARTS names no part of this check: $PARTS"
+		exit 1
+	fi
 	echo
-	awk '{ printf "%-34s %s\n", $1, $2 == "failed" ? "FAILED" : $2 " of " $3 }' "$STATE"
+	awk '{ printf "%-34s %s\n", $1, ($2 == "failed" ? "FAILED" : $2 " of " $3) ($4 > 0 ? ", " $4 " skipped" : "") }' "$STATE"
 	if grep -q ' failed ' "$STATE"; then exit 1; fi
 	if [ $unfinished = 1 ]; then
 		echo "There is more to do: run the same command again."
@@ -53,11 +63,13 @@ finish() {
 }
 
 failed=0
+skipped=0 # rows of the unit at work
 dumped=0 # failures whose output was printed
 say() { echo "$*" | tee -a table.txt; }
 row() { # name, outcome, text
 	printf '%-34s %-6s %s\n' "$1" "$2" "$(echo "$3" | cut -c1-200)" | tee -a table.txt
 	[ "$2" = FAILED ] && failed=1
+	if [ "$2" = skipped: ]; then skipped=$((skipped + 1)); fi
 	return 0
 }
 # expect NAME COMMAND… prints the last line of a command's output, and whether it ended well.
@@ -76,6 +88,7 @@ expect() {
 }
 # offs prints the lines of a test's log that have a distance of parameters.
 offs() { grep 'off by' "$1" | sed 's/.*go:[0-9]*: /    /' | cut -c1-120 | tee -a table.txt; }
+offset() { grep 'off by' "$1" | tail -n 1 | sed 's/.*go:[0-9]*: //'; }
 # wants PART reports whether PARTS names a part; without PARTS all are wanted.
 wants() { case " ${PARTS:-$1} " in *" $1 "*) return 0 ;; esac; return 1; }
 least() { echo $(($1 < $2 ? $1 : $2)); }
@@ -170,6 +183,7 @@ rss() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null
 grows() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { exit !(a <= 0 || b > a * (1 + most / 100)) }'; }
 # steps prints the steps per second of bench, from its JSON.
 steps() { sed -n 's/.*"steps_per_second":\([0-9.e+]*\).*/\1/p'; }
+first_step() { sed -n 's/.*"first_step_seconds":\([0-9.e+-]*\).*/\1/p'; } # of bench
 # same_bits NAME COMMAND… runs a command twice, and fails where the lines of its output that
 # begin with "bits " differ or are missing.
 same_bits() {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -83,6 +84,59 @@ func TestOnGPU(t *testing.T) {
 				t.Errorf("%s: two deterministic runs differ by %.2g", c.name, distance(a, b))
 			}
 		})
+	}
+}
+
+// TestFullSizeOnGPU compares models that are too large for the interpreter with PyTorch in
+// float64, of the Python that PYTHON names.
+func TestFullSizeOnGPU(t *testing.T) {
+	torch, err := xlatest.FindTorch(t.Context(), cmp.Or(os.Getenv("PYTHON"), "python3"))
+	if err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	onGPU := open(t)
+	for name, shape := range map[string][]int{"resnet18": {32, 32, 3}, "transformer": {64}} {
+		t.Run(name, func(t *testing.T) {
+			data := model.Data{Input: model.Features{Type: model.U8, Shape: shape}, Classes: 10}
+			if name == "transformer" {
+				data.Classes, data.Target = 256, data.Input
+			}
+			m, err := zoo.Model(name, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareWithTorch(t, torch, onGPU, m)
+		})
+	}
+}
+
+// compareWithTorch compares parameters after 20 updates.
+func compareWithTorch(t *testing.T, torch *xlatest.Torch, e engine.Engine, m *model.Model) {
+	t.Helper()
+	const micro, rate, most = 64, 0.001, 5e-5
+	r, err := e.Build(m, engine.Options{MicroBatch: micro, ComputeType: spec.ComputeF32, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	start := parameters(t, r)
+	var batches []*engine.Batch
+	for i := range 20 {
+		batches = append(batches, xlatest.Batch(m, uint64(i), slices.Repeat([]float32{1}, micro)...))
+		step(t, r, batches[i], i == 0, micro)
+	}
+	got := parameters(t, r)
+	want, err := torch.Train(t.Context(), t.TempDir(), m, start, batches, rate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(want, start) {
+		t.Fatal("PyTorch has changed nothing")
+	}
+	d := distance(want, got)
+	t.Logf("%s f32: parameters are off by %.2g after %d updates", m.Name, d, len(batches))
+	if !(d <= most) {
+		t.Errorf("%s: want at most %.2g", m.Name, most)
 	}
 }
 
