@@ -33,6 +33,7 @@ type reduction struct {
 	known         wire.Credentials
 	log           *slog.Logger
 	begun         chan int64 // terms that all members have begun
+	holder        ps.Member  // of this member, once it measures
 }
 
 // reduced is the result for one length.
@@ -42,6 +43,7 @@ type reduced struct {
 	Updates int     `json:"updates"` // that were measured
 	Seconds float64 `json:"seconds"` // median of an update
 	Fastest float64 `json:"fastest_seconds"`
+	Vectors float64 `json:"vectors"` // in the memory of rank 0, its contribution aside
 }
 
 // reducedLengths are the lengths that are measured where none are given.
@@ -70,6 +72,7 @@ func benchReduceCommand() *cobra.Command {
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` of the members' token; or STOKE_TOKEN")
 	f.StringVar(&r.certificateFile, "certificate-file", "",
 		"`FILE` (PEM) of the members' certificate, with its key; or STOKE_CERTIFICATE. Without it, connections stay on loopback")
+	f.BoolVar(&m.known.Network, "tcp", false, "exchange over TCP between processes of one machine, too, in place of local sockets")
 	f.IntSliceVar(&m.floats, "floats", nil, "`LENGTHS` of the vectors; default: 100, 1000 … 10000000, from the number of workers on")
 	f.Float64Var(&m.seconds, "seconds", 1, "`SECONDS` for each length")
 	return cmd
@@ -132,15 +135,15 @@ func (m *reduction) measure(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := ps.New(m.rank, m.known, nil, nil, m.log)
-	holder := ps.Member{Server: server}
+	holder := ps.Member{Server: ps.New(m.rank, m.known, nil, nil, m.log)}
+	m.holder = holder
 	reducer := worker.NewReducer(worker.Options{
 		Index: m.rank, Credentials: m.known, Holder: holder, Address: l.Addr().String(), Log: m.log,
 	})
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := server.Serve(ctx, l); err != nil {
+		if err := holder.Serve(ctx, l); err != nil {
 			cancel(err)
 		}
 	}()
@@ -237,7 +240,9 @@ const leaveTime = 2 * time.Second
 
 // follow sends rank 0 the member's address, and obeys rank 0 until the end.
 func (m *reduction) follow(ctx context.Context, address string) error {
-	c, err := m.dial(ctx, m.master, wire.Hello{Role: wire.RoleMember, Index: m.rank, PID: os.Getpid(), Address: address})
+	known := m.known
+	known.Network = true // Dial may greet twice otherwise, and rank 0 counts the members
+	c, err := dialMember(ctx, known, m.master, wire.Hello{Role: wire.RoleMember, Index: m.rank, PID: os.Getpid(), Address: address})
 	if err != nil {
 		return fmt.Errorf("connect to rank 0: %w", err)
 	}
@@ -247,13 +252,13 @@ func (m *reduction) follow(ctx context.Context, address string) error {
 	return m.obey(ctx, c)
 }
 
-// dial connects to a member. A member that does not listen yet, or does not answer in
+// dialMember connects to a member. A member that does not listen yet, or does not answer in
 // time, is tried again until meetTime has passed.
-func (m *reduction) dial(ctx context.Context, address string, hello wire.Hello) (*wire.Conn, error) {
+func dialMember(ctx context.Context, known wire.Credentials, address string, hello wire.Hello) (*wire.Conn, error) {
 	meeting, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
 	for {
-		c, err := m.known.Dial(meeting, address, hello)
+		c, err := known.Dial(meeting, address, hello)
 		if err == nil || errors.Is(err, wire.ErrRefused) {
 			return c, err
 		}
@@ -376,7 +381,7 @@ type reduceConductor struct {
 func (m *reduction) conduct(ctx context.Context, all []peer, write func(any) error) error {
 	c := &reduceConductor{reduction: m, all: all}
 	for i, p := range all {
-		link, err := m.dial(ctx, p.hello.Address, wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
+		link, err := dialMember(ctx, m.known, p.hello.Address, wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
 		if err != nil {
 			return fmt.Errorf("connect to member %d: %w", i, err)
 		}
@@ -465,6 +470,7 @@ func (c *reduceConductor) time(term int64, n int) (reduced, error) {
 	}
 	slices.Sort(took)
 	result.Updates, result.Seconds, result.Fastest = len(took), took[len(took)/2], took[0]
+	result.Vectors = float64(c.holder.Values()) / float64(n)
 	return result, nil
 }
 

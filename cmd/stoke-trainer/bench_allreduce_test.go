@@ -16,15 +16,21 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// reductions returns the members of a benchmark on this machine.
-func reductions(t *testing.T, members int, floats ...int) []*reduction {
+// holdPort holds a port of this machine until the test ends.
+func holdPort(t testing.TB) int {
 	t.Helper()
 	port, err := program.HoldPort(0)
 	if err != nil {
 		t.Skip("a port can be held on Linux only:", err)
 	}
 	t.Cleanup(port.Release)
-	master := fmt.Sprintf("127.0.0.1:%d", port.Number)
+	return port.Number
+}
+
+// reductions returns the members of a benchmark on this machine.
+func reductions(t *testing.T, members int, floats ...int) []*reduction {
+	t.Helper()
+	master := fmt.Sprintf("127.0.0.1:%d", holdPort(t))
 	made := must(certificate.Make("bench"))
 	all := make([]*reduction, members)
 	for rank := range all {

@@ -227,6 +227,7 @@ func TestFollowerCannotKeepUp(t *testing.T) {
 	d.permits <- struct{}{}
 	d.permits <- struct{}{}
 	d.received(1)
+	d.update() // which makes the buffer of the sums that other members receive
 	before := d.from.Vectors()
 	most := lagValues / n
 	for range most + 10 {

@@ -204,13 +204,14 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 
 // Room returns where the sums of another member's share belong that are about to be
 // read, and the function to call once they are there; nil: they are not needed. The
-// function reports whether the group is still the same.
+// function reports whether the update is still under way: sums of an update that was
+// decided meanwhile do not count for the next one.
 func (m Member) Room(v wire.Values, values int) (into []float32, done func() bool) {
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := s.group
-	if g == nil || v.Term != s.term || v.Version != s.version+1 {
+	g, at := s.group, s.version
+	if g == nil || v.Term != s.term || v.Version != at+1 {
 		return nil, nil
 	}
 	for i := range g.Members {
@@ -224,7 +225,7 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func() boo
 		return g.whole[from:to], func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.group != g {
+			if s.group != g || s.version != at {
 				return false
 			}
 			g.arrived(i)

@@ -40,3 +40,36 @@ func TestCheckpointSurvivesAnotherGroup(t *testing.T) {
 		t.Errorf("a checkpoint of parameters that were replaced: %+v", a)
 	}
 }
+
+// Sums of a share that are read while their update is skipped do not count for the next
+// update: its own sums have room.
+func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
+	s := newServer(io.Discard)
+	group := &wire.Group{Members: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+	if a := restore(t, s, wire.Restore{Term: 3, Version: 10, To: 4, Group: group}, []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	m := Member{s}
+	share := wire.Values{Term: 3, Version: 11, From: 2}
+	late, arrive := m.Room(share, 2)
+	if arrive == nil {
+		t.Fatal("sums that the update needs have no room")
+	}
+	if a := s.apply(wire.Apply{Term: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	if arrive() {
+		t.Error("sums of a skipped update count for the next one")
+	}
+	share.Version = 12
+	next, arrive := m.Room(share, 2)
+	if arrive == nil {
+		t.Fatal("the sums of the next update have no room")
+	}
+	if &next[0] == &late[0] {
+		t.Error("the sums of two updates are read into the same memory")
+	}
+	if !arrive() {
+		t.Error("sums of the update that is under way do not count")
+	}
+}

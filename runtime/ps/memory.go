@@ -16,15 +16,32 @@ type vector struct {
 	held int // readers
 }
 
-// Vectors is how many vectors as long as the server's span it holds in memory:
-// parameters, optimizer slots, contributions and what waits to be used again.
+// Vectors returns the values in memory as vectors as long as the server's span, rounded up.
 func (s *Server) Vectors() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := max(1, s.spans.length)
+	return (countValues(s) + n - 1) / n
+}
+
+// Values returns how many values the member holds in memory: parameters, optimizer
+// slots, contributions, sums and buffers that wait to be used again.
+func (m Member) Values() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return countValues(m.Server)
+}
+
+// countValues is Member.Values, called with mu held.
+func countValues(s *Server) int {
+	n := (len(vectorsOf(s)) + s.spans.made) * s.spans.length
 	if s.group != nil {
-		return len(vectorsOf(s)) + s.spans.made + (s.sums.made*s.sums.length+s.spans.length-1)/max(1, s.spans.length)
+		n += s.sums.made * s.sums.length
+		if s.group.sent != nil {
+			n += len(s.group.sent.v)
+		}
 	}
-	return len(vectorsOf(s)) + s.spans.made
+	return n
 }
 
 // vectorsOf returns the present parameters and slots. Called with mu held.

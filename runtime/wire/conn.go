@@ -33,8 +33,7 @@ const (
 // error is then a timeout (net.Error).
 type Conn struct {
 	conn     net.Conn
-	local    bool          // a Unix socket
-	unix     *net.UnixConn // the same, once it is greeted; nil: it is none
+	unix     *net.UnixConn // of one machine, once it is greeted; nil: it is none
 	inbox    segment       // for the bodies that are received through it
 	outbox   segment       // for those that are sent
 	patience time.Duration // with a peer that says nothing
@@ -54,8 +53,7 @@ type Conn struct {
 
 func newConn(c net.Conn) *Conn {
 	widen(c)
-	_, local := c.(*net.UnixConn)
-	conn := &Conn{conn: c, local: local, patience: silence, closed: make(chan struct{})}
+	conn := &Conn{conn: c, patience: silence, closed: make(chan struct{})}
 	conn.r = arriving{conn} // unbuffered, so that a stranger costs nothing
 	return conn
 }
@@ -81,7 +79,7 @@ func (c *Conn) beat() {
 		if c.sent.Swap(false) || !c.send.TryLock() {
 			continue // something is being sent: that says as much
 		}
-		err := c.write(ping, ping.checksum(c.local))
+		err := c.write(ping)
 		c.send.Unlock()
 		if err != nil {
 			c.Close() // whoever receives says so
@@ -148,16 +146,13 @@ var ping = func() *Frame {
 	return f
 }()
 
-// Frame is a message with its checksum, to be sent to several. Its body must
-// stay as it is until the last one has it.
+// Frame is a message that may be sent to several. Its body must stay as it is until
+// the last one has it.
 type Frame struct {
 	kind Type
 	head []byte
 	body [][]byte // pieces that follow one another
 	size int      // of the body
-
-	once sync.Once
-	sum  uint32 // of head and body, once somebody needs it
 }
 
 // NewFrame makes a frame. Its body is the parts, one behind the other; there
@@ -184,21 +179,6 @@ func NewFrame(t Type, head any, parts ...[]float32) (*Frame, error) {
 	return f, nil
 }
 
-// checksum is over all of the frame, or within one machine its head alone: there
-// the body is copied from memory to memory.
-func (f *Frame) checksum(local bool) uint32 {
-	if local {
-		return crc32.Checksum(f.head, castagnoli)
-	}
-	f.once.Do(func() {
-		f.sum = crc32.Checksum(f.head, castagnoli)
-		for _, p := range f.body {
-			f.sum = crc32.Update(f.sum, castagnoli, p)
-		}
-	})
-	return f.sum
-}
-
 // Send writes one frame. body may be nil; it is not kept.
 func (c *Conn) Send(t Type, head any, body []float32) error {
 	f, err := NewFrame(t, head, body)
@@ -210,16 +190,15 @@ func (c *Conn) Send(t Type, head any, body []float32) error {
 
 // SendFrame is Send for a frame that was made before.
 func (c *Conn) SendFrame(f *Frame) error {
-	sum := f.checksum(c.local)
 	c.send.Lock()
 	defer c.send.Unlock()
 	c.sent.Store(true)
-	return c.write(f, sum)
+	return c.write(f)
 }
 
 // write is SendFrame with the send lock held. A frame that was not written
 // whole leaves the connection useless.
-func (c *Conn) write(f *Frame, sum uint32) error {
+func (c *Conn) write(f *Frame) error {
 	rest, kind, memory := f.body, f.kind, (*handle)(nil)
 	if c.unix != nil {
 		var flags Type
@@ -228,7 +207,7 @@ func (c *Conn) write(f *Frame, sum uint32) error {
 		}
 	}
 	c.out = append(append(c.out[:0], make([]byte, headerBytes)...), f.head...)
-	header{kind, uint32(len(f.head)), uint32(f.size), sum}.put(c.out)
+	header{kind, uint32(len(f.head)), uint32(f.size), crc32.Checksum(f.head, castagnoli)}.put(c.out)
 	first := c.out
 	if memory != nil {
 		n, err := writeShared(c.unix, first, memory)
@@ -257,8 +236,7 @@ func (c *Conn) write(f *Frame, sum uint32) error {
 }
 
 // Receive reads the next frame's head, waiting at most within for it to begin
-// (0: as long as the peer is there). A frame with a body is checked by Body,
-// any other here.
+// (0: as long as the peer is there), and checks it.
 func (c *Conn) Receive(within time.Duration) (*Message, error) {
 	return c.receive(within, MaxHead, 4*MaxBody)
 }
@@ -299,7 +277,7 @@ func (c *Conn) next(maxHead, maxBody uint32) (*Message, error) {
 			return nil, fmt.Errorf("read %s: %w", m.Type, err)
 		}
 	}
-	if (h.body == 0 || c.local) && crc32.Checksum(m.head, castagnoli) != h.sum {
+	if crc32.Checksum(m.head, castagnoli) != h.sum {
 		return nil, fmt.Errorf("read %s: checksum does not match", m.Type)
 	}
 	return m, nil
@@ -338,9 +316,6 @@ func (c *Conn) Body(m *Message, into []float32) error {
 	}
 	if _, err := io.ReadFull(c.r, values); err != nil {
 		return fmt.Errorf("read %s: %w", m.Type, asUnexpectedEOF(err))
-	}
-	if !c.local && crc32.Update(crc32.Checksum(m.head, castagnoli), castagnoli, values) != m.header.sum {
-		return fmt.Errorf("read %s: checksum does not match", m.Type)
 	}
 	return nil
 }

@@ -10,14 +10,15 @@ import (
 
 // A frame is
 //
-//	magic u16 | protocol u8 | type u8 | head bytes u32 | body bytes u32 | CRC-32C u32 of head and body
+//	magic u16 | protocol u8 | type u8 | head bytes u32 | body bytes u32 | CRC-32C u32 of the head
 //
-// little-endian, then head (JSON) and body (float32s, little-endian). Through a
-// Unix socket the checksum is over the head alone: see Frame. There the two highest
-// bits of the type are flags of shared memory: see segment.
+// little-endian, then head (JSON) and body (float32s, little-endian). The body has no
+// checksum: connections that leave the machine have TLS (see secure), which checks each
+// byte, and within a machine bytes are copied from memory to memory. Through a Unix
+// socket the two highest bits of the type are flags of shared memory: see segment.
 const (
 	magic       = 0x6b53 // "Sk"
-	protocol    = 3
+	protocol    = 4
 	headerBytes = 16
 
 	// MaxHead bounds the JSON part: the largest is a server's layout.

@@ -21,6 +21,8 @@ type Credentials struct {
 	// is for loopback alone. Whoever listens has the key as well (Key).
 	Certificate *certificate.Pin
 	Key         *certificate.Certificate
+	// Network makes processes of one machine exchange over TCP, as those of several do.
+	Network bool
 }
 
 // Roles of a run's processes. Workers and servers join a session.

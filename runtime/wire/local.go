@@ -20,7 +20,7 @@ const localBuffer = 1 << 20
 // localName is the name of the socket beside an address; "": it has none.
 func (c Credentials) localName(address net.Addr) string {
 	tcp, ok := address.(*net.TCPAddr)
-	if runtime.GOOS != "linux" || !ok || !tcp.IP.IsLoopback() || c.Certificate != nil || c.Key != nil {
+	if runtime.GOOS != "linux" || !ok || !tcp.IP.IsLoopback() || c.Network || c.Certificate != nil || c.Key != nil {
 		return ""
 	}
 	h := sha256.Sum256([]byte("stoke local socket\n" + c.Token + "\n" + address.String()))

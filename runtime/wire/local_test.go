@@ -52,10 +52,10 @@ func TestFramesOfOneMachineTakeAUnixSocket(t *testing.T) {
 	early := make(chan *Conn)
 	go func() { early <- dialled(t, mine, address) }()
 	networks := accepted(t, mine, l)
-	if c := <-early; !c.local {
+	if c := <-early; c.unix == nil {
 		t.Error("a connection that was begun early stays with TCP")
 	}
-	if c := dialled(t, mine, address); !c.local {
+	if c := dialled(t, mine, address); c.unix == nil {
 		t.Error("a connection takes TCP")
 	}
 	unix := 0
@@ -86,8 +86,20 @@ func TestEncryptedConnectionsStayEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	networks := accepted(t, server, l)
-	if c := dialled(t, client, l.Addr().String()); c.local || <-networks != "tcp" {
+	if c := dialled(t, client, l.Addr().String()); c.unix != nil || <-networks != "tcp" {
 		t.Error("a run with a certificate uses a plain socket")
+	}
+}
+
+func TestNetworkTakesTCP(t *testing.T) {
+	network := Credentials{Token: strings.Repeat("a", 40), Network: true}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	networks := accepted(t, network, l)
+	if c := dialled(t, network, l.Addr().String()); c.unix != nil || <-networks != "tcp" {
+		t.Error("a connection that stays with TCP uses a local socket")
 	}
 }
 

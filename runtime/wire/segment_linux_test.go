@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"io"
 	"net"
 	"os"
@@ -224,7 +225,7 @@ func forged(flags Type, body int) []byte {
 		panic(err)
 	}
 	text := append(make([]byte, headerBytes), frame.head...)
-	header{TypePush | flags, uint32(len(frame.head)), uint32(body), frame.checksum(true)}.put(text)
+	header{TypePush | flags, uint32(len(frame.head)), uint32(body), crc32.Checksum(frame.head, castagnoli)}.put(text)
 	return text
 }
 

@@ -275,7 +275,7 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := m.conn.Body(msg, into); err != nil {
 		return err
 	}
-	done() // if not, connect has requested the sums of another term
+	done() // if not, the update was decided, or connect has requested the sums of another term
 	return nil
 }
 
