@@ -93,14 +93,19 @@ func (d departures) letGo(ctx context.Context) (saves bool) {
 // left, all newcomers become holders at once.
 func admitNewcomers(ctx context.Context, c *coordinator) bool {
 	holders, begun := 0, c.evaluation != nil
+	var others []*session.Member
 	for _, m := range c.members {
-		if c.parameters.serves(m.Member) && !(departures{c}).isGoing(m) {
+		switch {
+		case (departures{c}).isGoing(m):
+		case c.parameters.serves(m.Member):
 			holders++
+		default:
+			others = append(others, m.Member)
 		}
 	}
 	urgent := holders < c.Spec.Worker.MinReplicas
 	from := restoreSource{point: c.currentPoint(), recipe: recipeOf(&c.Spec, c.Spec.Worker.Replicas)}
-	names := c.parameters.newcomers(ctx, from, urgent)
+	names := c.parameters.newcomers(ctx, from, others, urgent)
 	if len(names) == 0 {
 		return false
 	}

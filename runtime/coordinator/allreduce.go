@@ -176,6 +176,7 @@ func (a *allReduce) form(ctx context.Context, members []*session.Member, changed
 	a.formMu.Lock()
 	a.formed = members
 	a.formMu.Unlock()
+	a.catching.regroup(members)
 	dialling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan struct{})

@@ -4,13 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // valve holds back what members send to their followers, until it is opened.
@@ -131,6 +137,7 @@ func TestNewcomerCatchesUp(t *testing.T) {
 		"the source leaves": func(c *crew, v *valve) {
 			c.stop(0)
 			c.until("another group is formed", func() bool { return len(c.restored()) >= 2 })
+			c.until("the newcomer fetches from the other member", func() bool { return v.waited() >= 2 })
 			v.cut()
 			c.start(0)
 		},
@@ -178,5 +185,120 @@ func TestNewcomerCatchesUp(t *testing.T) {
 				t.Errorf("%d members fetched parameters while the group waited, want the first two", fetched)
 			}
 		})
+	}
+}
+
+// newcomer is a worker at a loopback address that is asked to follow members. answer gives its
+// answer about one of them; nil: it does not answer.
+func newcomer(t *testing.T, answer func(source string) *wire.Answer) (address string, asked <-chan string) {
+	l := listen(t)
+	sources := make(chan string, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- credentials.Serve(ctx, l, func(c *wire.Conn, _ wire.Hello) {
+			defer c.Close()
+			var f wire.Follow
+			if m, err := c.Receive(0); err != nil || m.Decode(&f) != nil {
+				return
+			}
+			sources <- f.Source
+			if a := answer(f.Source); a != nil {
+				c.Send(wire.TypeAnswer, a, nil) //nolint:errcheck // the test sees that it did not come
+			}
+			c.Receive(0) //nolint:errcheck // until the coordinator closes the connection
+		}, func(error) {})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return l.Addr().String(), sources
+}
+
+// catching returns a group of so many members, of which none is reached, and a newcomer.
+func catching(t *testing.T, members int, address string) (a *allReduce, group []*session.Member, m *session.Member, logs *locked) {
+	logs = new(locked)
+	a = newAllReduce(Options{
+		Options:  session.Options{Spec: reduceSpec(members, 1), Log: slog.New(slog.NewTextHandler(logs, nil)), Credentials: credentials},
+		Workload: &workload.Workload{Vars: []model.Var{{Name: "w", Len: 4}}},
+	})
+	for i := range members {
+		group = append(group, session.NewMember(nil, wire.Hello{Role: wire.RoleWorker, Index: i, Address: fmt.Sprintf("member-%d", i)}))
+	}
+	a.formed = group
+	t.Cleanup(a.catching.close)
+	return a, group, session.NewMember(nil, wire.Hello{Role: wire.RoleWorker, Index: members, Address: address}), logs
+}
+
+// A newcomer whose member leaves the group follows another one, however often that happens. A
+// newcomer that becomes a member follows none.
+func TestNewcomerFollowsAnotherMember(t *testing.T) {
+	address, asked := newcomer(t, func(string) *wire.Answer { return nil })
+	a, group, m, logs := catching(t, 2*maxFollows, address)
+	a.catchUp(t.Context(), m, restoreSource{})
+	for source := range asked {
+		at := slices.IndexFunc(group, func(m *session.Member) bool { return m.Hello.Address == source })
+		if at < 0 {
+			t.Fatalf("the newcomer follows %s, which has left", source)
+		}
+		if len(group) == 1 {
+			break
+		}
+		group = slices.Delete(slices.Clone(group), at, at+1)
+		a.formMu.Lock()
+		a.formed = group
+		a.formMu.Unlock()
+		a.catching.regroup(group)
+	}
+	if a.catching.isOver(m) {
+		t.Error("the newcomer has caught up with a member that does not answer")
+	}
+	a.catching.regroup(append(group, m))
+	<-a.signal
+	a.catching.running.Wait()
+	if !a.catching.isOver(m) || len(asked) > 0 || strings.Contains(logs.String(), "cannot") {
+		t.Errorf("a member catches up: %s", logs)
+	}
+}
+
+// A newcomer is not asked to follow a member that it has failed to follow.
+func TestNewcomerCannotFollow(t *testing.T) {
+	for members, want := range map[int]int{1: 1, 2: 2, 5: maxFollows} {
+		address, asked := newcomer(t, func(string) *wire.Answer { return &wire.Answer{Refused: "it cannot be followed"} })
+		a, _, m, logs := catching(t, members, address)
+		a.catchUp(t.Context(), m, restoreSource{})
+		a.catching.running.Wait()
+		if n := strings.Count(logs.String(), "a newcomer cannot follow a member"); n != want || len(asked) != want || !a.catching.isOver(m) {
+			t.Errorf("%d members: %d warnings and %d requests, want %d: %s", members, n, len(asked), want, logs)
+		}
+	}
+	l := listen(t)
+	l.Close()
+	a, _, m, logs := catching(t, 1, l.Addr().String())
+	a.catchUp(t.Context(), m, restoreSource{})
+	a.catching.running.Wait()
+	if n := strings.Count(logs.String(), "the coordinator cannot reach a newcomer"); n != maxFollows || strings.Contains(logs.String(), "cannot follow") {
+		t.Errorf("%d warnings: %s", n, logs)
+	}
+}
+
+// Only the wanted workers catch up: those that are to leave do not.
+func TestSurplusWorkersDoNotCatchUp(t *testing.T) {
+	address, asked := newcomer(t, func(string) *wire.Answer { return new(wire.Answer) })
+	a, group, m, _ := catching(t, 1, address)
+	a.links = []*link{nil}
+	a.enter(m)
+	all := []*session.Member{m}
+	for _, wanted := range [][]*session.Member{all, nil} {
+		a.newcomers(t.Context(), restoreSource{}, wanted, false)
+		a.catching.running.Wait()
+		named := a.newcomers(t.Context(), restoreSource{}, wanted, false)
+		if next := a.eligible(append(all, group...)); len(named) != len(wanted) || len(next) != 1+len(wanted) {
+			t.Errorf("wanted are %d workers: %v have caught up, and a group has %d members", len(wanted), named, len(next))
+		}
+	}
+	if len(asked) != 1 {
+		t.Errorf("the worker was asked %d times to follow", len(asked))
 	}
 }

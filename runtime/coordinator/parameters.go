@@ -67,10 +67,10 @@ type parameters interface {
 	// awaitMore waits for a holder with the newest parameters, among so many workers.
 	// It reports whether to look again; if not, the run restores a checkpoint.
 	awaitMore(ctx context.Context, workers int) bool
-	// newcomers lets workers that are not holders catch up with the holders, for which the
-	// cut has its point and recipe. It returns the workers that have caught up, or cannot,
-	// and are to become holders; with urgent, all of them.
-	newcomers(ctx context.Context, c restoreSource, urgent bool) []string
+	// newcomers lets the wanted workers catch up with the holders, for which the cut has its
+	// point and recipe. It returns those that have caught up, or cannot, and are to become
+	// holders; with urgent, all of them.
+	newcomers(ctx context.Context, c restoreSource, wanted []*session.Member, urgent bool) []string
 	// names returns the holders for people.
 	names() string
 	// lossReason returns why the parameters are no longer usable, or "". watch signals

@@ -83,7 +83,9 @@ func (p *parameterServers) serves(*session.Member) bool         { return true }
 func (p *parameterServers) awaitMore(context.Context, int) bool { return false }
 func (p *parameterServers) names() string                       { return "the parameter servers" }
 
-func (p *parameterServers) newcomers(context.Context, restoreSource, bool) []string { return nil }
+func (p *parameterServers) newcomers(context.Context, restoreSource, []*session.Member, bool) []string {
+	return nil
+}
 
 // restore sends every server its span.
 func (p *parameterServers) restore(ctx context.Context, c restoreSource) error {

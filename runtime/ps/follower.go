@@ -13,9 +13,11 @@ import (
 // update that it makes, as far as the stretches that it has sent before. The follower makes
 // these updates as the member did: what it has in the end is the same to the last bit.
 
-// A follower may lack as many updates as these values of sums are, within the limits.
+// A follower may lack as many updates as have lagValues sums together: 64 MiB. The number of
+// updates has limits, too: with a vector of more than lagValues/leastLag values the followers
+// of a member take leastLag vectors of memory, or one more while the oldest one is sent.
 const (
-	lagValues = 16 << 20 // 64 MiB
+	lagValues = 16 << 20
 	leastLag  = 4
 	mostLag   = 1024
 )
@@ -29,10 +31,11 @@ func stretchOf(n int) int { return piece * max(1, (n+piece*stretches-1)/(piece*s
 
 // follower is a worker that follows this member. The server's mu guards it.
 type follower struct {
-	queue []madeUpdate
-	news  chan struct{} // something was added to queue, or why was set
-	why   string        // the member cannot be followed any longer; "": it can
-	sent  []int64       // versions of the stretches that were sent
+	queue   []madeUpdate
+	sending *vector       // sums that are being sent; nil: none are
+	news    chan struct{} // something was added to queue, or why was set
+	why     string        // the member cannot be followed any longer; "": it can
+	sent    []int64       // versions of the stretches that were sent
 }
 
 // madeUpdate is an update that a follower lacks, or the beginning of a term.
@@ -65,6 +68,20 @@ func (f *follower) clear(s *Server) {
 		s.letGo(m.sums)
 	}
 	f.queue = nil
+}
+
+// countUnsent returns how many buffers have sums that a follower lacks, or that are being sent
+// to it. Followers share the buffers. Called with mu held.
+func countUnsent(s *Server) int {
+	unsent := make(map[*vector]bool)
+	for f := range s.followers {
+		unsent[f.sending] = true
+		for _, m := range f.queue {
+			unsent[m.sums] = true
+		}
+	}
+	delete(unsent, nil) // of skipped updates and of terms
+	return len(unsent)
 }
 
 // tellFollowers adds an update that was made just now to what each follower lacks, and
@@ -118,6 +135,9 @@ func (m Member) lead(ctx context.Context, l *link, request wire.Fetch) error {
 	case len(s.slots) != request.Slots:
 		a := refuse("it has %d slots, not %d", len(s.slots), request.Slots)
 		refused = &a
+	case len(s.values.v) != request.Values:
+		a := refuse("it has %d values, not %d", len(s.values.v), request.Values)
+		refused = &a
 	case s.resident.current:
 		a := refuse("its updates are made on its device")
 		refused = &a
@@ -168,6 +188,7 @@ func (f *follower) sendUpdate(s *Server, l *link) (done bool, err error) {
 	some := len(f.queue) > 0
 	if some {
 		next, f.queue = f.queue[0], f.queue[1:]
+		f.sending = next.sums
 	}
 	n := len(s.values.v)
 	s.mu.Unlock()
@@ -183,6 +204,7 @@ func (f *follower) sendUpdate(s *Server, l *link) (done bool, err error) {
 	}
 	defer func() {
 		s.mu.Lock()
+		f.sending = nil
 		s.letGo(next.sums)
 		s.mu.Unlock()
 	}()
@@ -191,7 +213,8 @@ func (f *follower) sendUpdate(s *Server, l *link) (done bool, err error) {
 }
 
 // sendStretch sends the next stretch of parameters and slots as they are now, if there is
-// one.
+// one. It copies the stretch with mu held: a 64th of each vector, or one piece of it where
+// that is more.
 func (f *follower) sendStretch(s *Server, l *link) error {
 	s.mu.Lock()
 	n := len(s.values.v)

@@ -247,3 +247,55 @@ func TestFollowerCannotKeepUp(t *testing.T) {
 		t.Errorf("the follower holds %+v", held)
 	}
 }
+
+// A checkpoint that is being written does not keep the updates waiting for a follower: the
+// sums that the follower lacks are memory beyond what the updates use.
+func TestFollowerDoesNotStallCheckpoints(t *testing.T) {
+	const n = 3*piece + 100
+	for _, queued := range []int{0, 1, 2, 5} {
+		d := lead(t, n)
+		d.update()
+		answer := d.follow()
+		d.permits <- struct{}{}
+		d.permits <- struct{}{}
+		d.received(1)
+		for range queued {
+			d.update()
+		}
+		d.from.mu.Lock()
+		unsent := countUnsent(d.from)
+		d.from.mu.Unlock()
+		if unsent < queued-1 || unsent > queued { // the member may have sent one before the next stretch
+			t.Errorf("%d of %d updates are unsent", unsent, queued)
+		}
+		if a := d.from.keep(wire.CutRequest{Term: 3, Version: d.from.version}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		for range 3 {
+			d.update()
+		}
+		if d.from.stalls > 0 {
+			t.Errorf("with %d updates on their way to a follower, the updates have waited %d times for a checkpoint", queued, d.from.stalls)
+		}
+		for range 100 {
+			d.permits <- struct{}{}
+		}
+		if a := <-answer; a != (wire.Answer{}) {
+			t.Errorf("the follower's answer is %+v", a)
+		}
+	}
+}
+
+// A member refuses a follower that expects another vector.
+func TestFollowerOfAnotherVector(t *testing.T) {
+	for why, change := range map[string]func(f *wire.Follow){
+		"it has 200 values, not 100": func(f *wire.Follow) { f.Values, f.Vars = 100, nil },
+		"it has 1 slots, not 2":      func(f *wire.Follow) { f.Slots = 2 },
+	} {
+		d := lead(t, 200)
+		change(&d.request)
+		if a := <-d.follow(); !strings.Contains(a.Refused, why) {
+			t.Errorf("the follower's answer is %+v, not: %s", a, why)
+		}
+	}
+}

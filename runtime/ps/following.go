@@ -125,7 +125,7 @@ func (m Member) receiveUpdates(ctx context.Context, f wire.Follow, w *following,
 	conn.SetPatience(m.patience)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if err := conn.Send(wire.TypeFetch, wire.Fetch{Follow: true, Slots: f.Slots}, nil); err != nil {
+	if err := conn.Send(wire.TypeFetch, wire.Fetch{Follow: true, Values: f.Values, Slots: f.Slots}, nil); err != nil {
 		return err
 	}
 	for told := false; ; {

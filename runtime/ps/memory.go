@@ -54,18 +54,20 @@ func (s *Server) Frames() int64 { return s.frames.Load() }
 // most is the highest number of buffers that the server makes, in addition to
 // parameters and slots: one for each of these, which a reader may hold during an
 // update, but at least two, and two pushes of each worker. The pushes of a group
-// have buffers of their own: the update's sums then take one. Called with mu held.
+// have buffers of their own: the update's sums then take one. The sums that the followers
+// lack take more: they wait for the followers, for which training does not wait. Called
+// with mu held.
 func (s *Server) most() int {
 	n := max(2, len(s.slots)+1)
 	if s.group != nil {
-		return n + 1
+		return n + 1 + countUnsent(s)
 	}
 	return n + 2*s.crowd
 }
 
 // room waits until n buffers can be had within the bound. It waits only for a
 // checkpoint that is being written: other users of buffers return them with the
-// next message. The caller holds mu, which is unlocked during the wait.
+// next message, and the bound leaves room for the sums that followers lack. The caller holds mu, which is unlocked during the wait.
 func (s *Server) room(n int, closed <-chan struct{}) {
 	var late <-chan time.Time
 	for s.saving() && len(s.spans.free)+max(0, s.most()-s.spans.made) < n {

@@ -364,7 +364,8 @@ type Fetch struct {
 	// Follow is of a follower: the member sends its present parameters and slots while it
 	// makes updates, and each update that it makes as a MadeUpdate, in any term.
 	Follow bool `json:"follow,omitempty"`
-	Slots  int  `json:"slots,omitempty"` // that the follower expects
+	Values int  `json:"values,omitempty"` // of the vector that the follower expects
+	Slots  int  `json:"slots,omitempty"`  // that the follower expects
 }
 
 // Follow asks a worker that is not a member of the group to become a follower: to fetch
