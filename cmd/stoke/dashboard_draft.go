@@ -42,7 +42,10 @@ func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
 		return "", err
 	}
 	_, err = f.WriteString(hcl)
-	return path, errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return path, nil
 }
 
 // drafted is a configuration with one more file, written by the form.
@@ -148,7 +151,7 @@ func (w *shownRuns) Drift(ctx context.Context, address string) (is dashboard.Dri
 	if err = o.open(ctx, "Plan"); err == nil {
 		var pl *plan.Plan
 		if pl, err = o.planned(ctx); err == nil {
-			is.Objects = len(pl.Drift)
+			is.Objects, is.Warnings = len(pl.Drift), len(pl.Warnings)
 		}
 		o.close()
 	}
@@ -220,15 +223,10 @@ func (d *draftPlan) apply(ctx context.Context, name string, stop <-chan struct{}
 	defer watching.Wait()
 	defer cancel(nil)
 	watching.Go(func() {
-		select {
-		case <-stop:
-		case <-d.w.s.signals.stopping:
-			fmt.Fprint(d.w.s.stage.err, firstSignal)
-		case <-ctx.Done():
-			return
-		}
-		close(sig.stopping)
-		o.s.display().printText(firstSignal)
+		d.announceStop(ctx, stop, func(text string) {
+			close(sig.stopping)
+			o.s.display().printText(text)
+		})
 	})
 	if err := o.openState(ctx, "Apply"); err != nil {
 		return applyError(err)
@@ -244,12 +242,38 @@ func (d *draftPlan) apply(ctx context.Context, name string, stop <-chan struct{}
 	}
 	o.s.printf("Saved %s.\n\n", path)
 	if err := o.carryOut(ctx, d.plan); err != nil {
-		return applyError(err)
+		return fmt.Errorf("%w. The configuration is saved as %s. Correct it where needed and run stoke apply, or remove the file", applyError(err), path)
 	}
 	if len(d.plan.Deferred) > 0 {
 		o.s.display().reportDeferrals(d.plan)
 	}
 	return nil
+}
+
+// stopOnPage is what an apply says after Stop on its page.
+const stopOnPage = "\nStop received.\n" +
+	"Stoke finishes the steps that are under way and writes the state; please wait.\n" +
+	"Stop at once ends those steps at once.\n\n"
+
+// announceStop calls say once, at a stop on the page or the first interrupt. The terminal
+// hears of the interrupt, also after a stop on the page. It returns once ctx ends, or after
+// the interrupt.
+func (d *draftPlan) announceStop(ctx context.Context, stop <-chan struct{}, say func(text string)) {
+	select {
+	case <-stop:
+		say(stopOnPage)
+	case <-d.w.s.signals.stopping:
+		fmt.Fprint(d.w.s.stage.err, firstSignal)
+		say(firstSignal)
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-d.w.s.signals.stopping:
+		fmt.Fprint(d.w.s.stage.err, firstSignal)
+	case <-ctx.Done():
+	}
 }
 
 // applyError returns an error for people of an apply whose text has the reasons.

@@ -364,7 +364,7 @@ resource "terraform_data" "second" {
 			err = is.Apply(ctx, "x.tf", stop, func(text string) {
 				said = append(said, text)
 				isFirst := strings.Contains(text, "first: Creating") && len(said) < 20
-				isSecond := strings.Contains(text, "Interrupt received")
+				isSecond := strings.HasSuffix(text, " received.")
 				switch {
 				case isFirst && by == "button":
 					close(stop)
@@ -377,10 +377,10 @@ resource "terraform_data" "second" {
 				}
 			})
 			state, readErr := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
-			if err == nil || readErr != nil || strings.Contains(string(state), `"second"`) {
+			if err == nil || !strings.Contains(err.Error(), "is saved as "+filepath.Join(dir, "x.tf")) || readErr != nil || strings.Contains(string(state), `"second"`) {
 				t.Errorf("%v, %v: %q: %s", err, readErr, said, state)
 			}
-			if text := strings.Join(said, "\n"); !strings.Contains(text, "Interrupt received") || strings.Contains(text, "second: Creating") {
+			if text := strings.Join(said, "\n"); !strings.Contains(text, " received.") || strings.Contains(text, "Interrupt received") != (by == "Ctrl-C") || strings.Contains(text, "second: Creating") {
 				t.Errorf("the apply says %s", text)
 			}
 			text, err := os.ReadFile(seen)

@@ -168,7 +168,7 @@ const single = `^Test(TextOfManyBlocks|CompressedLabelsTakeNoMemory|Sealed(File|
 
 // controlPlane are the tests that show each resource's life, import and drift on a real
 // control plane in a minute and a half. The suite e2e-kube has the others, too.
-const controlPlane = `^Test(SimpleKinds|ManifestLife|CRDsAndTheirObjects|CRDChangesWithItsObjects|Import|ImportInherits|ImportOfAClaim|TakenOverByImport|` +
+const controlPlane = `^Test(SharedFieldsGo|UndeclaredFieldBlocks|SimpleKinds|ManifestLife|CRDsAndTheirObjects|CRDChangesWithItsObjects|Import|ImportInherits|ImportOfAClaim|TakenOverByImport|` +
 	`RBACLife|RBACIsLeast|StaticVolumes|KeptVolume|Replacement|ReplacementOfAResource|MoveBetweenResources|TemplateChangedByHand|AddedByHandIsDrift|` +
 	`NothingIsDeletedUnplanned|MadeByThePlan|Conflicts|ObjectsOfOthers|StrictMutations|DataObject|DataNodes|DataServer|DataStorageClasses|PlanWithoutACluster)$`
 

@@ -68,7 +68,7 @@ func (a *applies) begin(token string) (*job, error) {
 	delete(a.asked, token)
 	ctx, cancel := context.WithCancel(context.Background())
 	a.job = &job{
-		file: q.file, address: q.address, totals: q.plan.Totals(), began: time.Now(),
+		id: secret(), file: q.file, address: q.address, totals: q.plan.Totals(), began: time.Now(),
 		stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel,
 	}
 	go a.job.run(ctx, q.plan)
@@ -101,6 +101,7 @@ func (a *applies) close() {
 
 // job is an apply that was begun.
 type job struct {
+	id                    string // random: a page stops the apply that it shows
 	file, address, totals string
 	began                 time.Time
 	stop                  chan struct{} // closed by the first stop
@@ -136,15 +137,20 @@ func (j *job) add(line string) {
 	j.lines = append(j.lines, cleanText(line, longestLine, false))
 }
 
-// end stops the apply: once, so that it finishes the steps under way; twice, at once.
-func (j *job) end() {
+// end stops the apply: the first stop lets it finish the steps under way. A later stop ends
+// them where the person asked for that with now; other later stops, such as a double click,
+// do nothing.
+func (j *job) end(now bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.stops++; j.stops == 1 {
+	switch {
+	case j.stops == 0:
+		j.stops++
 		close(j.stop)
-		return
+	case now:
+		j.stops++
+		j.cancel()
 	}
-	j.cancel()
 }
 
 func (j *job) isLive() bool {
@@ -212,10 +218,15 @@ func sentence(err error) string {
 	return string(text[0]-'a'+'A') + text[1:] + "."
 }
 
-// stopApply stops the apply.
+// stopApply stops the apply of the page that asks for it.
 func (s *Server) stopApply(w http.ResponseWriter, r *http.Request) {
-	if job := s.applies.newest(); job != nil && job.isLive() {
-		job.end()
+	r.Body = http.MaxBytesReader(w, r.Body, longestForm)
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, r, http.StatusBadRequest, "The form cannot be read", err.Error())
+		return
+	}
+	if job := s.applies.newest(); job != nil && job.isLive() && r.PostForm.Get("job") == job.id {
+		job.end(r.PostForm.Get("now") == "1")
 	}
 	http.Redirect(w, r, "/apply", http.StatusSeeOther)
 }
@@ -229,7 +240,7 @@ func (s *Server) showApply(w http.ResponseWriter, _ *http.Request) {
 	}
 	v, lines, left := job.view(0)
 	s.show(w, http.StatusOK, layout{Page: "apply", Title: "Apply", Body: map[string]any{
-		"Apply": v, "Lines": lines, "Left": left, "Name": shortName(job.address), "Run": keyOf(job.address), "File": job.file,
+		"Apply": v, "Job": job.id, "Now": v.Stop == "Stop at once", "Lines": lines, "Left": left, "Name": shortName(job.address), "Run": keyOf(job.address), "File": job.file,
 		"Totals": job.totals, "Began": clock(job.began),
 	}})
 }

@@ -109,7 +109,7 @@ func TestApply(t *testing.T) {
 	f.apply = a.apply
 	s := open(t, f)
 	_, page := s.post("/new", aDraft, nil)
-	for _, want := range []string{"Apply this plan?", "1 to add, 2 to change, 3 to destroy, 4 left for a later apply", "saved as experiment_digits.tf", "There is no undo"} {
+	for _, want := range []string{"Apply this plan?", "1 to add, 2 to change, 3 to destroy, 4 left for a later apply", "saved as digits_experiment.tf", "There is no undo"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the question has no %q: %s", want, page)
 		}
@@ -138,7 +138,7 @@ func TestApply(t *testing.T) {
 	if status, page := s.post("/apply", url.Values{"plan": {token}}, http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"}}); status != http.StatusSeeOther {
 		t.Fatalf("%d: %s", status, page)
 	}
-	if file := <-a.began; file != "experiment_digits.tf" {
+	if file := <-a.began; file != "digits_experiment.tf" {
 		t.Errorf("the file is %s", file)
 	}
 	if status, page := s.post("/apply", url.Values{"plan": {other}}, nil); status != http.StatusConflict || !strings.Contains(page, "An apply is under way") {
@@ -186,12 +186,22 @@ func TestApplyIsStopped(t *testing.T) {
 	if status, _ := s.post("/apply/stop", nil, http.Header{"Origin": {"http://evil.example"}}); status != http.StatusForbidden || len(a.stop) != 0 {
 		t.Errorf("another origin stops it: %d", status)
 	}
-	s.post("/apply/stop", nil, nil)
+	job := s.server.applies.newest()
+	s.post("/apply/stop", url.Values{"job": {"another"}}, nil)
+	if s.get("/apply"); len(a.stop) != 0 || job.stops != 0 {
+		t.Error("a stop of another apply stops it")
+	}
+	plain := url.Values{"job": {job.id}}
+	s.post("/apply/stop", plain, nil)
 	<-a.stop
-	if body := s.get("/apply"); !strings.Contains(body, ">stopping<") || !strings.Contains(body, "Stop at once") || len(a.stop) != 0 {
+	s.post("/apply/stop", plain, nil) // a double click
+	if job.stops != 1 {
+		t.Errorf("a double click counts as %d stops", job.stops)
+	}
+	if body := s.get("/apply"); !strings.Contains(body, ">stopping<") || !strings.Contains(body, "Stop at once") || !strings.Contains(body, `name="now" value="1"`) || len(a.stop) != 0 {
 		t.Errorf("the page after the first stop: %s", body)
 	}
-	s.post("/apply/stop", nil, nil)
+	s.post("/apply/stop", url.Values{"job": {job.id}, "now": {"1"}}, nil)
 	<-a.stop
 	a.end <- errors.New("it was interrupted")
 	<-s.server.applies.newest().done

@@ -56,7 +56,7 @@ type userView struct {
 type waitView struct {
 	Run, Name string // Run "": it belongs to no run of this dashboard
 	Asks      string
-	Since     string
+	Since     string `json:"-"` // it grows: a change of it alone is no change of the page
 	Reason    string
 }
 
@@ -291,7 +291,7 @@ func (v *nodeView) users(runs map[*row]*usage) {
 func waitingHere(rows []row, now time.Time) (all []waitView) {
 	for i := range rows {
 		r := &rows[i]
-		if !r.isLive() || r.status.Where != "" && r.status.Where != "this machine" {
+		if !r.isLive() || r.status.Where != "this machine" {
 			continue
 		}
 		before := len(all)
@@ -326,7 +326,7 @@ func (s *Server) placesOf(r *http.Request) ([]placeView, error) {
 	for _, one := range s.surveys.read(r.Context(), rows, firstWait) {
 		switch {
 		case one.err != nil:
-			all = append(all, placeView{Key: placeKey(one.key), Name: name(one.key), Error: cleanText(one.err.Error(), longestText, true)})
+			all = append(all, failedPlace(one, own, now))
 		case one.read.IsZero():
 			all = append(all, placeView{Key: placeKey(one.key), Name: name(one.key), Partly: "Reading…"})
 		default:
@@ -335,6 +335,17 @@ func (s *Server) placesOf(r *http.Request) ([]placeView, error) {
 	}
 	slices.SortStableFunc(all, func(a, b placeView) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b placeView) bool { return a.Key == b.Key }), nil
+}
+
+// failedPlace returns a place whose newest survey failed, with the last one that did not.
+func failedPlace(one surveyed, own *owners, now time.Time) placeView {
+	v, reason := placeView{Key: placeKey(one.key), Name: name(one.key)}, cleanText(one.err.Error(), longestText, true)
+	if !one.known.IsZero() {
+		v = placeOf(one.survey, own, now)
+		reason += "\nThe page shows the numbers of " + clock(one.known) + "."
+	}
+	v.Error = reason
+	return v
 }
 
 // showCluster answers with the machines of all runs.

@@ -66,6 +66,24 @@ func TestClusterTellsFailures(t *testing.T) {
 	}
 }
 
+// A failed reading is repeated soon, and leaves the last numbers on the page.
+func TestFailedSurveyKeepsTheLast(t *testing.T) {
+	c := &surveyCell{took: time.Hour}
+	if c.pause() != longestPause {
+		t.Errorf("a slow survey pauses for %v", c.pause())
+	}
+	c.is = surveyed{key: "far", err: errors.New("timeout"), known: time.Now(), survey: providers.RunSurvey{
+		Place: "far", ID: "far", Nodes: []providers.RunNode{{Name: "node-1", Phase: "ready", CPU: 4}},
+	}}
+	if c.pause() != failurePause {
+		t.Errorf("a failed survey pauses for %v", c.pause())
+	}
+	v := failedPlace(c.is, newOwners(nil), time.Now())
+	if len(v.Nodes) != 1 || !strings.Contains(v.Error, "timeout") || !strings.Contains(v.Error, clock(c.is.known)) {
+		t.Errorf("the place is %+v", v)
+	}
+}
+
 // This machine has no requests: its runs are counted by what they use, its GPUs by their
 // slots, and roles that wait say for what.
 func TestThisMachine(t *testing.T) {

@@ -26,6 +26,8 @@ func (s *Server) sendDrift(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		v.Kind, v.Message = "bad", cleanText("Not compared: "+err.Error()+".", longestText, true)
+	case is.Objects == 0 && is.Warnings > 0:
+		v.Kind, v.Message = "waiting", "No drift found, but not everything could be read."
 	case is.Objects == 0:
 		v.Kind, v.Message = "good", "No drift: the objects are as the last apply left them."
 		v.Text = ""

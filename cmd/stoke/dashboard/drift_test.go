@@ -16,6 +16,7 @@ func TestDrift(t *testing.T) {
 		not   string
 	}{
 		{Drift{}, nil, []string{"No drift"}, "changed"},
+		{Drift{Warnings: 1, Text: "Warning: not read"}, nil, []string{"No drift found, but not everything could be read", "Warning: not read", `"kind":"waiting"`}, "good"},
 		{Drift{Objects: 2, Text: "~ train_dataset.digits\x1b[31m"}, nil, []string{"2 objects changed outside of stoke", "train_dataset.digits", `"kind":"waiting"`}, "\x1b"},
 		{Drift{Text: "Error: gone"}, errors.New("the plan failed"), []string{"Not compared: the plan failed.", "Error: gone", `"kind":"bad"`}, "No drift"},
 	} {

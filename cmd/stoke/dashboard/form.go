@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -140,7 +141,7 @@ func (d *draft) write() {
 	if !hclsyntax.ValidIdentifier(label) {
 		d.problem("Label", "%q is not a name: letters, digits, _ and -, and a letter first", label)
 	}
-	d.File = "experiment_" + fileName(label) + ".tf"
+	d.File = fileName(label) + "_experiment.tf" // the end is fixed: a file *_override.tf is merged into others
 	file := hclwrite.NewEmptyFile()
 	body := file.Body().AppendNewBlock("resource", []string{"train_experiment", label}).Body()
 	d.expression(body, "cluster")
@@ -187,7 +188,7 @@ func (d *draft) value(f field) (v cty.Value, ok bool) {
 	if f.isText {
 		return cty.StringVal(text), true
 	}
-	if _, err := strconv.ParseFloat(text, 64); err != nil {
+	if n, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
 		d.problem(f.name, "%q is not a number", text)
 		return cty.NilVal, false
 	}

@@ -445,7 +445,7 @@ func TestForm(t *testing.T) {
   }
 }
 `
-	if got := f.saved["experiment_digits.tf"]; got != want {
+	if got := f.saved["digits_experiment.tf"]; got != want {
 		t.Errorf("saved %s", got)
 	}
 	values.Set("learning_rate", "0.05}")

@@ -51,7 +51,10 @@ type Plan struct {
 // Drift is what has changed outside of stoke since the last apply.
 type Drift struct {
 	Objects int    // that have changed
-	Text    string // the changes, for people
+	Text    string // the changes and the warnings, for people
+	// Warnings counts the plan's warnings: a provider that cannot read an object warns, and
+	// keeps its stored values.
+	Warnings int
 }
 
 // Totals returns the summary of the plan.

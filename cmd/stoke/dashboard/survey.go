@@ -13,10 +13,12 @@ import (
 
 // Bounds of surveys.
 const (
-	freshSurvey = 5 * time.Second // for so long a survey is not read again, at least
-	surveyPause = 10              // times as long as a survey took, it is not read again
-	mostSurveys = 8
-	surveyTime  = 30 * time.Second
+	freshSurvey  = 5 * time.Second  // for so long a survey is not read again, at least
+	surveyPause  = 10               // times as long as a survey took, it is not read again,
+	longestPause = time.Minute      // at most
+	failurePause = 15 * time.Second // after an error
+	mostSurveys  = 8
+	surveyTime   = 30 * time.Second
 )
 
 // surveys keeps the newest survey of each place of runs. One run of a place is asked, while
@@ -37,12 +39,21 @@ type surveyCell struct {
 	is   surveyed
 }
 
+// pause returns how long after a reading the next one begins.
+func (c *surveyCell) pause() time.Duration {
+	if c.is.err != nil {
+		return failurePause
+	}
+	return min(max(freshSurvey, surveyPause*c.took), longestPause)
+}
+
 // surveyed is what was read of a place.
 type surveyed struct {
 	key    string // of the place, as statuses of runs have it
 	read   time.Time
 	err    error
-	survey providers.RunSurvey
+	survey providers.RunSurvey // the last that was read without an error
+	known  time.Time           // when; zero: never
 }
 
 func newSurveys() *surveys {
@@ -71,7 +82,7 @@ func (s *surveys) read(ctx context.Context, rows []row, wait time.Duration) (all
 			c = &surveyCell{is: surveyed{key: one.key}}
 			s.all[one.key] = c
 		}
-		if c.busy == nil && time.Since(c.is.read) > max(freshSurvey, surveyPause*c.took) && s.ctx.Err() == nil {
+		if c.busy == nil && time.Since(c.is.read) > c.pause() && s.ctx.Err() == nil {
 			c.busy = make(chan struct{})
 			s.work.Add(1)
 			go s.ask(c, one.run)
@@ -129,7 +140,7 @@ func (s *surveys) ask(c *surveyCell, run providers.RunSurveyor) {
 	defer s.mu.Unlock()
 	c.took, c.is.read, c.is.err = time.Since(began), time.Now(), err
 	if err == nil {
-		c.is.survey = survey
+		c.is.survey, c.is.known = survey, c.is.read
 	}
 	close(c.busy)
 	c.busy = nil
