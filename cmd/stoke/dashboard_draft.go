@@ -242,7 +242,8 @@ func (d *draftPlan) apply(ctx context.Context, name string, stop <-chan struct{}
 	}
 	o.s.printf("Saved %s.\n\n", path)
 	if err := o.carryOut(ctx, d.plan); err != nil {
-		return fmt.Errorf("%w. The configuration is saved as %s. Correct it where needed and run stoke apply, or remove the file", applyError(err), path)
+		return fmt.Errorf("%w. The configuration is saved as %s. Correct it where needed and run stoke apply, or remove the file",
+			applyError(err), path)
 	}
 	if len(d.plan.Deferred) > 0 {
 		o.s.display().reportDeferrals(d.plan)

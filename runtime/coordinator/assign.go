@@ -217,7 +217,7 @@ func (d *dispatch) current(l *lease) bool {
 
 // isLate reports whether a lease makes no progress for too long. A worker that waits for
 // others holds leases of later updates in a series: only the one that it computes counts.
-func (c *coordinator) isLate(l *lease, now time.Time) bool {
+func isLate(c *coordinator, l *lease, now time.Time) bool {
 	computed := l.unit.update != nil && l.unit.update.named && l.member.named == l.id
 	return (c.current(l) || computed) && now.Sub(l.given) > c.LeaseTimeout<<min(l.unit.overdue, maxDoublings)
 }

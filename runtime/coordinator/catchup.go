@@ -168,7 +168,9 @@ func (a *allReduce) followAny(ctx context.Context, m *session.Member, u *catchUp
 // followNext lets a newcomer follow a member of the group, except those that it has failed to
 // follow. It waits until the newcomer has caught up, and returns the member; nil: there is no
 // other member. The error is errLeft where the member has left the group meanwhile.
-func (a *allReduce) followNext(ctx context.Context, m *session.Member, u *catchUp, failed []*session.Member, c restoreSource) (*session.Member, error) {
+func (a *allReduce) followNext(
+	ctx context.Context, m *session.Member, u *catchUp, failed []*session.Member, c restoreSource,
+) (*session.Member, error) {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	a.catching.mu.Lock()

@@ -311,7 +311,7 @@ func (c *coordinator) Tick(now time.Time) {
 			m.named = beat.Lease
 		}
 		for _, l := range m.leases {
-			if c.isLate(l, now) {
+			if isLate(c, l, now) {
 				c.Log.Warn("worker makes no progress", "worker", m.Index, "lease", l.id, "records", l.unit.describe())
 				l.unit.overdue++ // the next one gets more time: it may be the work that is long
 				c.release(m)

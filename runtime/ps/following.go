@@ -34,7 +34,10 @@ type following struct {
 // isWhole reports whether all parameters and slots are here, of one version, and what is
 // remembered of the updates ends with that version.
 func (w *following) isWhole() bool {
-	return (w.made == 0 || w.made == w.at.version) && w.got == len(w.vectors)*len(w.vectors[0]) && !slices.ContainsFunc(w.versions, func(v int64) bool { return v != w.at.version })
+	if w.made != 0 && w.made != w.at.version || w.got != len(w.vectors)*len(w.vectors[0]) {
+		return false
+	}
+	return !slices.ContainsFunc(w.versions, func(v int64) bool { return v != w.at.version })
 }
 
 // findFollowed returns the parameters that are taken over, where they are whole and newer

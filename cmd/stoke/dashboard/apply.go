@@ -240,7 +240,8 @@ func (s *Server) showApply(w http.ResponseWriter, _ *http.Request) {
 	}
 	v, lines, left := job.view(0)
 	s.show(w, http.StatusOK, layout{Page: "apply", Title: "Apply", Body: map[string]any{
-		"Apply": v, "Job": job.id, "Now": v.Stop == "Stop at once", "Lines": lines, "Left": left, "Name": shortName(job.address), "Run": keyOf(job.address), "File": job.file,
+		"Apply": v, "Job": job.id, "Now": v.Stop == "Stop at once", "Lines": lines, "Left": left,
+		"Name": shortName(job.address), "Run": keyOf(job.address), "File": job.file,
 		"Totals": job.totals, "Began": clock(job.began),
 	}})
 }

@@ -56,7 +56,7 @@ type userView struct {
 type waitView struct {
 	Run, Name string // Run "": it belongs to no run of this dashboard
 	Asks      string
-	Since     string `json:"-"` // it grows: a change of it alone is no change of the page
+	Since     string `json:"-"` // it grows, which does not count as a change of the page
 	Reason    string
 }
 
