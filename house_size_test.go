@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"os"
+	"os/exec"
 	"path"
 	"strings"
 	"testing"
@@ -144,6 +146,23 @@ func TestFenceLines(t *testing.T) {
 	lineFence.check(t, lengths(long), func(name string) string {
 		return fmt.Sprintf("they are the lines %v", long[name])
 	})
+}
+
+// maxSize is the limit of a file of the repository, in bytes: a program that was built in
+// the root is larger.
+const maxSize = 1 << 20
+
+// TestFilesAreSmall checks the files that git knows. It skips itself outside of a clone.
+func TestFilesAreSmall(t *testing.T) {
+	names, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("git does not list the files:", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		if file, err := os.Lstat(name); err == nil && file.Size() > maxSize { // a removed file has no size
+			t.Errorf("%s has %d bytes, and a file at most %d: remove what was built, or keep it outside of the repository", name, file.Size(), maxSize)
+		}
+	}
 }
 
 // madeUp parses a file that breaks a rule.
