@@ -87,8 +87,8 @@ kubeadm-validate: ## Have kubeadm of each supported minor read what stoke writes
 	STOKE_KUBEADMS="$$one:$$two" $(GO) test -count=1 -v -run '^TestKubeadmTakesThem$$' ./providers/metal/kubeadm
 
 .PHONY: bench-kube
-bench-kube: ## Measure whole commands on a real control plane, which is built first.
-	@place=$$(testdata/kubernetes/install) && STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" \
+bench-kube: ## Measure whole commands on a real control plane, which is built first, beside BEFORE=path/of/stoke where given.
+	@place=$$(testdata/kubernetes/install) && STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" STOKE_BEFORE=$(BEFORE) \
 	$(GO) test -run '^$$' -bench '^BenchmarkKubernetes$$' -benchtime 1x -timeout 30m ./cmd/stoke
 
 .PHONY: bench-metal
