@@ -159,15 +159,15 @@ func (s *storm) separate(one process, all []process, hole bool) {
 	}
 }
 
-// chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 8; 4 under the
-// race detector. make e2e-chaos has 200.
+// chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 16; 4 in short, under
+// the race detector. The gate has both, make e2e-chaos has 200.
 func chaosEvents(t *testing.T) int {
 	text := os.Getenv("STOKE_CHAOS")
 	switch {
 	case text == "" && testing.Short():
 		return 4
 	case text == "":
-		return 8
+		return 16
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
