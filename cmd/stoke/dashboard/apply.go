@@ -208,7 +208,7 @@ func (s *Server) beginApply(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.fail(w, r, http.StatusForbidden, "Not applied", sentence(err))
 	default:
-		http.Redirect(w, r, "/apply", http.StatusSeeOther)
+		http.Redirect(w, r, s.guard.folder+"/apply", http.StatusSeeOther)
 	}
 }
 
@@ -228,7 +228,7 @@ func (s *Server) stopApply(w http.ResponseWriter, r *http.Request) {
 	if job := s.applies.newest(); job != nil && job.isLive() && r.PostForm.Get("job") == job.id {
 		job.end(r.PostForm.Get("now") == "1")
 	}
-	http.Redirect(w, r, "/apply", http.StatusSeeOther)
+	http.Redirect(w, r, s.guard.folder+"/apply", http.StatusSeeOther)
 }
 
 // showApply answers with the newest apply.

@@ -135,7 +135,7 @@ func TestApply(t *testing.T) {
 		t.Fatal("an apply was begun")
 	}
 	other := s.asked()
-	if status, page := s.post("/apply", url.Values{"plan": {token}}, http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"}}); status != http.StatusSeeOther {
+	if status, page := s.post("/apply", url.Values{"plan": {token}}, http.Header{"Origin": {s.origin}, "Sec-Fetch-Site": {"same-origin"}}); status != http.StatusSeeOther {
 		t.Fatalf("%d: %s", status, page)
 	}
 	if file := <-a.began; file != "digits_experiment.tf" {

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +126,12 @@ func hostileRuns() *fakeSource {
 	return f
 }
 
+// The secret folder is before all paths.
+var (
+	ours      = regexp.MustCompile(`^(/[0-9a-f]{32}/|#)`)
+	ourAssets = regexp.MustCompile(`^/[0-9a-f]{32}/assets/[a-z.]+$`)
+)
+
 // checkPage checks that a page has only elements and attributes of the templates.
 func checkPage(t *testing.T, path, body string) {
 	t.Helper()
@@ -139,12 +146,18 @@ func checkPage(t *testing.T, path, body string) {
 		switch n.Data {
 		case "script", "link", "img":
 			for _, a := range n.Attr {
-				if (a.Key == "src" || a.Key == "href") && !strings.HasPrefix(a.Val, "/assets/") {
+				if (a.Key == "src" || a.Key == "href") && !ourAssets.MatchString(a.Val) {
 					t.Errorf("%s: %s of %.80q", path, n.Data, a.Val)
 				}
 			}
 			if n.Data == "script" && n.FirstChild != nil {
 				t.Errorf("%s has a script within: %.80q", path, n.FirstChild.Data)
+			}
+		case "a", "form":
+			for _, a := range n.Attr {
+				if (a.Key == "href" || a.Key == "action") && !ours.MatchString(a.Val) {
+					t.Errorf("%s: %s to %.80q", path, n.Data, a.Val)
+				}
 			}
 		case "svg", "style", "base", "iframe", "object", "embed", "b":
 			t.Errorf("%s has an element %s", path, n.Data)
