@@ -361,10 +361,10 @@ func TestSeries(t *testing.T) {
 		t.Errorf("number %d, workers %v", got.Number, got.Workers)
 	}
 	for _, c := range got.Curves {
-		if len(c.Mean) > mostPoints || len(c.Mean) != len(c.Steps) || len(c.Mean) != len(c.Times) || c.Role != "" {
+		if len(c.Mean) > maxPoints || len(c.Mean) != len(c.Steps) || len(c.Mean) != len(c.Times) || c.Role != "" {
 			t.Errorf("%s of %q has %d points, %d steps", c.Name, c.Role, len(c.Mean), len(c.Steps))
 		}
-		if c.Name == "loss" && (c.Steps[len(c.Steps)-1] != 2000 || len(c.Min) != len(c.Mean) || len(c.Mean) < mostPoints/3) {
+		if c.Name == "loss" && (c.Steps[len(c.Steps)-1] != 2000 || len(c.Min) != len(c.Mean) || len(c.Mean) < maxPoints/3) {
 			t.Errorf("loss has %d points to step %v", len(c.Mean), c.Steps[len(c.Steps)-1])
 		}
 	}
