@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -475,9 +476,18 @@ func TestForm(t *testing.T) {
 	if body := post(values); !strings.Contains(body, `command = ["python3", "train.py"]`) {
 		t.Errorf("the program's configuration is %s", body)
 	}
+	// A file whose name ends in _override.tf would be merged into others.
+	for label, file := range map[string]string{"x_override": "x_override_experiment.tf", "override": "override_experiment.tf", "_x": "x_experiment.tf", "é": "_experiment.tf"} {
+		values.Set("label", label)
+		values.Set("do", "save")
+		before := len(f.saved)
+		if page := post(values); f.saved[file] == "" || len(f.saved) != before+1 {
+			t.Errorf("%s is saved as %v: %s", label, slices.Sorted(maps.Keys(f.saved)), page)
+		}
+	}
+	saved := len(f.saved)
 	f.mayWrite = false
-	values.Set("do", "save")
-	if post(values); len(f.saved) != 1 {
+	if post(values); len(f.saved) != saved {
 		t.Error("a file was saved without -allow-write")
 	}
 }
