@@ -154,7 +154,7 @@ func TestBrowserRealRun(t *testing.T) {
 	b.do(chromedp.Navigate(base + "/new"))
 	b.set("input[name=label]", "second")
 	b.do(chromedp.Click(`button[value=plan]`))
-	b.until("the configuration plans as it is", `document.querySelector("main").textContent.includes("Plan: 1 to add")`)
+	b.until("the configuration plans as it is", `document.querySelector("#plan")?.textContent.includes("train_experiment.second will be created")`)
 	if err := os.WriteFile(filepath.Join(dir, "second_experiment.tf"), []byte(b.eval(`document.querySelector("#hcl").textContent`).(string)), 0o644); err != nil {
 		t.Fatal(err)
 	}
