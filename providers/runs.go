@@ -164,6 +164,7 @@ type RunRole struct {
 	Restarts int       `json:"restarts"`
 	Since    time.Time `json:"since,omitzero"`
 	Node     string    `json:"node,omitempty"`
+	Pod      string    `json:"-"` // its namespace and name, such as "lab/web-0"; "" where runs know their pods by RunTenant.Run
 	Reason   string    `json:"reason,omitempty"`
 	Usage    *RunUsage `json:"usage,omitempty"` // nil: it is not known
 }

@@ -53,8 +53,8 @@ func noConfiguration(diags hcl.Diagnostics) bool {
 func (s *session) read() (*modules.Module, hcl.Diagnostics) {
 	dir := cmp.Or(s.configDir, ".")
 	source := modules.Source(modules.OnDiskWith(s.dataDir()))
-	if s.draft != "" {
-		source = drafted{source, dir, s.draft}
+	if s.draft != nil {
+		source = drafted{source, dir, *s.draft}
 	}
 	root, files, diags := modules.Load(source, dir)
 	s.files = files

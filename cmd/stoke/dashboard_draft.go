@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,12 +32,12 @@ func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
 	if !w.mayWrite {
 		return "", errors.New("the dashboard was started without -allow-write")
 	}
-	path := filepath.Join(cmp.Or(w.s.configDir, "."), filepath.Base(name))
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("%s exists already: choose another label", path)
-	}
+	path, err := w.newFile(name)
 	if err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil { // also where a file of that name appeared just now
 		return "", err
 	}
 	_, err = f.WriteString(hcl)
@@ -48,42 +47,56 @@ func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
 	return path, nil
 }
 
-// drafted is a configuration with one more file, written by the form.
+// draftFile is a file that the form has written and that is not on the disk yet.
+type draftFile struct{ name, text string }
+
+// drafted is a configuration with one more file.
 type drafted struct {
 	modules.Source
-	dir, text string
+	dir   string
+	draft draftFile
 }
-
-// draftName is the name of the draft's file in problems.
-const draftName = "new_run.tf"
 
 func (d drafted) List(dir string) ([]string, error) {
 	names, err := d.Source.List(dir)
 	if filepath.Clean(dir) == filepath.Clean(d.dir) {
-		names = append(names, draftName)
+		names = append(names, d.draft.name)
 		slices.Sort(names)
 	}
 	return names, err
 }
 
 func (d drafted) Read(name string) ([]byte, error) {
-	if filepath.Clean(name) == filepath.Join(d.dir, draftName) {
-		return []byte(d.text), nil
+	if filepath.Clean(name) == filepath.Join(d.dir, d.draft.name) {
+		return []byte(d.draft.text), nil
 	}
 	return d.Source.Read(name)
 }
 
+// newFile returns the path of a new file of the folder.
+func (w *shownRuns) newFile(name string) (path string, err error) {
+	path = filepath.Join(cmp.Or(w.s.configDir, "."), filepath.Base(name))
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%s exists already: choose another label", path)
+	}
+	return path, nil
+}
+
 // Validate checks a draft together with the configuration of the folder, as stoke
 // validate does.
-func (w *shownRuns) Validate(ctx context.Context, text string) ([]string, error) {
-	dir := cmp.Or(w.s.configDir, ".")
-	root, _, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, text}, dir)
+func (w *shownRuns) Validate(ctx context.Context, file, text string) ([]string, error) {
+	path, err := w.newFile(file)
+	if err != nil {
+		return nil, err
+	}
+	dir, name := cmp.Or(w.s.configDir, "."), filepath.Base(path)
+	root, _, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, draftFile{name, text}}, dir)
 	if !diags.HasErrors() {
 		diags = append(diags, validate(ctx, w.s, &configuration{root: root})...)
 	}
 	var problems []string
 	for _, d := range diags {
-		if d.Subject != nil && filepath.Base(d.Subject.Filename) == draftName {
+		if d.Subject != nil && filepath.Base(d.Subject.Filename) == name {
 			problems = append(problems, fmt.Sprintf("Line %d: %s. %s", d.Subject.Start.Line, d.Summary, d.Detail))
 		} else {
 			problems = append(problems, d.Summary+". "+d.Detail)
@@ -99,14 +112,19 @@ const longestPlan = 1 << 20
 // this configuration. Of its text it has the last longestPlan bytes. It takes no lock and
 // changes nothing. Where the plan fails, err says so, and the text ends with the plan's
 // errors.
-func (w *shownRuns) Plan(ctx context.Context, hcl string) (is dashboard.Plan, err error) {
+func (w *shownRuns) Plan(ctx context.Context, file, hcl string) (is dashboard.Plan, err error) {
 	if w.machine != nil {
 		return is, errors.New("the dashboard makes no plan with -machine: start it without -machine, in the folder of the configuration")
 	}
+	path, err := w.newFile(file)
+	if err != nil {
+		return is, err
+	}
+	draft := &draftFile{filepath.Base(path), hcl}
 	w.planning.Lock()
 	defer w.planning.Unlock()
 	read := make(chan []byte, 1)
-	o, end, err := w.operate(w.s.signals, hcl, func(from io.Reader) { read <- readEnd(from, longestPlan) })
+	o, end, err := w.operate(w.s.signals, draft, func(from io.Reader) { read <- readEnd(from, longestPlan) })
 	if err != nil {
 		return is, err
 	}
@@ -143,7 +161,7 @@ func (w *shownRuns) Drift(ctx context.Context, address string) (is dashboard.Dri
 	w.planning.Lock()
 	defer w.planning.Unlock()
 	read := make(chan []byte, 1)
-	o, end, err := w.operate(w.s.signals, "", func(from io.Reader) { read <- readEnd(from, longestPlan) })
+	o, end, err := w.operate(w.s.signals, nil, func(from io.Reader) { read <- readEnd(from, longestPlan) })
 	if err != nil {
 		return is, err
 	}
@@ -151,7 +169,7 @@ func (w *shownRuns) Drift(ctx context.Context, address string) (is dashboard.Dri
 	if err = o.open(ctx, "Plan"); err == nil {
 		var pl *plan.Plan
 		if pl, err = o.planned(ctx); err == nil {
-			is.Objects, is.Warnings = len(pl.Drift), len(pl.Warnings)
+			is.Objects, is.Warnings = len(pl.Drift), max(0, len(pl.Warnings)-len(o.flags.warnings())) // one is of -target
 		}
 		o.close()
 	}
@@ -163,10 +181,10 @@ func (w *shownRuns) Drift(ctx context.Context, address string) (is dashboard.Dri
 	return is, err
 }
 
-// operate returns an operation of the folder with one more file: a draft, or "" for none.
+// operate returns an operation of the folder with one more file: a draft, or nil for none.
 // Its session asks nothing and prints without colours; read reads the text. The caller
 // calls end once the operation is done, which waits for read.
-func (w *shownRuns) operate(sig *signals, draft string, read func(io.Reader)) (o *operation, end func(), err error) {
+func (w *shownRuns) operate(sig *signals, draft *draftFile, read func(io.Reader)) (o *operation, end func(), err error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, nil, err
@@ -213,7 +231,7 @@ func (d *draftPlan) apply(ctx context.Context, name string, stop <-chan struct{}
 	defer cancel(nil)
 	defer context.AfterFunc(d.w.life, func() { cancel(errInterrupted) })()
 	sig := &signals{stopping: make(chan struct{})}
-	o, end, err := d.w.operate(sig, "", func(from io.Reader) { readLines(from, line) })
+	o, end, err := d.w.operate(sig, nil, func(from io.Reader) { readLines(from, line) })
 	if err != nil {
 		return err
 	}

@@ -140,6 +140,8 @@ func openFolder(t *testing.T) (w *shownRuns, dir string) {
 	return &shownRuns{s: s, life: t.Context(), flags: &lookFlags{path: filepath.Join(dir, "terraform.tfstate")}}, dir
 }
 
+const draftOf = "draft_experiment.tf"
+
 // goodDraft is a configuration that plans in the folder.
 const goodDraft = "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.here.input\n}\n"
 
@@ -181,7 +183,7 @@ func TestDashboardFindsDrift(t *testing.T) {
 	w, dir := openFolder(t)
 	w.mayWrite, w.mayApply = true, true
 	w.s.built[filetest.Source] = filetest.Entry()
-	is, err := w.Plan(t.Context(), fmt.Sprintf(`
+	is, err := w.Plan(t.Context(), draftOf, fmt.Sprintf(`
 terraform {
   required_providers {
     test = { source = "stokehq/test" }
@@ -199,7 +201,7 @@ resource "test_file" "first" {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := w.Drift(t.Context(), "test_file.first"); err != nil || d.Objects != 0 {
+	if d, err := w.Drift(t.Context(), "test_file.first"); err != nil || d.Objects != 0 || d.Warnings != 0 {
 		t.Errorf("%v: %+v", err, d)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
@@ -213,7 +215,15 @@ resource "test_file" "first" {
 	if err != nil || d.Objects != 1 || !strings.Contains(d.Text, "test_file.first") {
 		t.Errorf("%v: %+v", err, d)
 	}
-	if d, err := w.Drift(t.Context(), "terraform_data.here"); err != nil || d.Objects != 0 {
+	// The provider finds another file there, and warns.
+	if err := os.WriteFile(filepath.Join(dir, "first"), []byte("another-mark\none"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err = w.Drift(t.Context(), "test_file.first")
+	if err != nil || d.Warnings != 1 || !strings.Contains(d.Text, "Another file took its place") {
+		t.Errorf("%v: %+v", err, d)
+	}
+	if d, err := w.Drift(t.Context(), "terraform_data.here"); err != nil || d.Objects != 0 || d.Warnings != 0 {
 		t.Errorf("of another object: %v: %+v", err, d)
 	}
 	if after, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate")); err != nil || string(after) != string(before) {
@@ -228,13 +238,24 @@ resource "test_file" "first" {
 // The plan of a draft is the plan of the folder with the draft, and leaves no file.
 func TestDashboardPlansDrafts(t *testing.T) {
 	w, dir := openFolder(t)
-	is, err := w.Plan(t.Context(), goodDraft)
+	is, err := w.Plan(t.Context(), draftOf, goodDraft)
 	if err != nil || !strings.Contains(is.Text, "terraform_data.draft") || !strings.Contains(is.Text, "2 to add") || is.Add != 2 || is.Apply != nil {
 		t.Errorf("%v: %+v", err, is)
 	}
-	is, err = w.Plan(t.Context(), "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n")
-	if err == nil || !strings.Contains(err.Error(), "the plan failed") || !strings.Contains(is.Text, "new_run.tf line 2") || is.Apply != nil {
+	is, err = w.Plan(t.Context(), draftOf, "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n")
+	if err == nil || !strings.Contains(err.Error(), "the plan failed") || !strings.Contains(is.Text, "draft_experiment.tf line 2") || is.Apply != nil {
 		t.Errorf("%v: %s", err, is.Text)
+	}
+	if problems, err := w.Validate(t.Context(), draftOf, "resource \"terraform_data\" \"draft\" {\n  input = terraform_data.none.input\n}\n"); err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0], "Line 2: ") {
+		t.Errorf("%v: %q", err, problems)
+	}
+	// The draft is a new file: it never takes the place of another one, and is no override of one.
+	for _, name := range []string{"main.tf", "../main.tf"} {
+		_, invalid := w.Validate(t.Context(), name, goodDraft)
+		_, unplanned := w.Plan(t.Context(), name, goodDraft)
+		if invalid == nil || unplanned == nil || !strings.Contains(unplanned.Error(), "exists already") {
+			t.Errorf("%s: %v, %v", name, invalid, unplanned)
+		}
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 1 {
@@ -256,7 +277,7 @@ func TestDashboardAppliesDrafts(t *testing.T) {
 	w.mayWrite, w.mayApply = true, true
 	plan := func(hcl string) dashboard.Plan {
 		t.Helper()
-		is, err := w.Plan(t.Context(), hcl)
+		is, err := w.Plan(t.Context(), draftOf, hcl)
 		if err != nil || is.Apply == nil {
 			t.Fatalf("%v: %+v", err, is)
 		}
@@ -305,7 +326,7 @@ func TestDashboardAppliesDrafts(t *testing.T) {
 	}
 	// Another process holds the state.
 	locked := plan(strings.ReplaceAll(goodDraft, `"draft"`, `"third"`))
-	o, end, err := w.operate(w.s.signals, "", func(from io.Reader) { _, _ = io.Copy(io.Discard, from) })
+	o, end, err := w.operate(w.s.signals, nil, func(from io.Reader) { _, _ = io.Copy(io.Discard, from) })
 	if err == nil {
 		err = o.open(t.Context(), "Test")
 	}
@@ -339,7 +360,7 @@ func TestDashboardStopsAnApply(t *testing.T) {
 			}
 			defer stderr.Close()
 			w.s.stage.err = stderr
-			is, err := w.Plan(t.Context(), fmt.Sprintf(`
+			is, err := w.Plan(t.Context(), draftOf, fmt.Sprintf(`
 terraform {
   required_providers {
     test = { source = "stokehq/test" }

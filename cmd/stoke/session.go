@@ -24,7 +24,7 @@ type session struct {
 	signals *signals
 	files   *modules.Files // what diagnostics quote
 
-	draft     string     // configuration of one more file in the folder; "": none
+	draft     *draftFile // one more file of the folder; nil: none
 	configDir string     // -config; "": the working directory
 	cli       *cliConfig // nil before it was read
 

@@ -34,7 +34,7 @@ const (
 
 // Accepts reports whether an event is wanted.
 func (f EventFilter) Accepts(e spec.Event) bool {
-	if f.isBefore(head{e.Number, e.Time, e.Type}) || !f.Usage.accepts(e.Type == spec.EventUsage) {
+	if f.isBefore(head{number: e.Number, time: e.Time, kind: e.Type}) || !f.Usage.accepts(e.Type == spec.EventUsage) {
 		return false
 	}
 	return f.Role == "" || e.Usage == nil || e.Usage.Role == f.Role
@@ -189,8 +189,17 @@ func (e *Events) Next() (event spec.Event, ok bool, err error) {
 		if e.want.Brief {
 			line = withoutTaken(line)
 		}
-		event = spec.Event{}
-		if json.Unmarshal(line, &event) != nil || !e.want.Accepts(event) {
+		isUpdate := false
+		if known {
+			event, isUpdate = decodeUpdate(h, line)
+		}
+		if !isUpdate {
+			event = spec.Event{}
+			if json.Unmarshal(line, &event) != nil {
+				continue
+			}
+		}
+		if !e.want.Accepts(event) {
 			continue
 		}
 		e.want.After = event.Number
@@ -246,6 +255,7 @@ type head struct {
 	number int64
 	time   time.Time
 	kind   spec.EventType
+	size   int // bytes of the line that it takes
 }
 
 // longestHead bounds the bytes of a line that have its head.
@@ -266,11 +276,21 @@ func headOf(line []byte) (h head, ok bool) {
 	if !ok || h.time.UnmarshalText(text) != nil {
 		return head{}, false
 	}
-	if text, _, ok = quoted(rest, `,"type":"`); !ok {
+	if text, rest, ok = quoted(rest, `,"type":"`); !ok {
 		return head{}, false
 	}
-	h.kind = spec.EventType(text)
+	h.kind, h.size = typeOf(text), len(line)-len(rest)
 	return h, true
+}
+
+// typeOf returns a type of events. The types of most lines take no memory.
+func typeOf(text []byte) spec.EventType {
+	for _, known := range []spec.EventType{spec.EventUpdate, spec.EventUpdates, spec.EventUsage} {
+		if string(text) == string(known) {
+			return known
+		}
+	}
+	return spec.EventType(text)
 }
 
 // quoted returns the text between a prefix and the next quotation mark, and the bytes

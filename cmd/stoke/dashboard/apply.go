@@ -10,8 +10,8 @@ import (
 
 // Bounds of applies.
 const (
-	mostQuestions = 4    // plans that wait for an answer; the oldest is dropped
-	mostOutput    = 5000 // lines of an apply that are kept
+	maxQuestions = 4    // plans that wait for an answer; the oldest is dropped
+	maxOutput    = 5000 // lines of an apply that are kept
 )
 
 // question is a plan that a page shows with a button to apply it.
@@ -39,7 +39,7 @@ func (a *applies) ask(q question) string {
 	defer a.mu.Unlock()
 	token := secret()
 	a.asked[token], a.tokens = q, append(a.tokens, token)
-	if len(a.tokens) > mostQuestions {
+	if len(a.tokens) > maxQuestions {
 		delete(a.asked, a.tokens[0])
 		a.tokens = a.tokens[1:]
 	}
@@ -129,8 +129,8 @@ func (j *job) run(ctx context.Context, p Plan) {
 func (j *job) add(line string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.lines) >= mostOutput {
-		n := mostOutput / 4
+	if len(j.lines) >= maxOutput {
+		n := maxOutput / 4
 		j.left += n
 		j.lines = append(j.lines[:0], j.lines[n:]...)
 	}
@@ -208,7 +208,7 @@ func (s *Server) beginApply(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.fail(w, r, http.StatusForbidden, "Not applied", sentence(err))
 	default:
-		http.Redirect(w, r, "/apply", http.StatusSeeOther)
+		http.Redirect(w, r, s.guard.folder+"/apply", http.StatusSeeOther)
 	}
 }
 
@@ -228,7 +228,7 @@ func (s *Server) stopApply(w http.ResponseWriter, r *http.Request) {
 	if job := s.applies.newest(); job != nil && job.isLive() && r.PostForm.Get("job") == job.id {
 		job.end(r.PostForm.Get("now") == "1")
 	}
-	http.Redirect(w, r, "/apply", http.StatusSeeOther)
+	http.Redirect(w, r, s.guard.folder+"/apply", http.StatusSeeOther)
 }
 
 // showApply answers with the newest apply.

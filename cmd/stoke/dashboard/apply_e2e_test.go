@@ -42,7 +42,7 @@ func (b *tab) apply(s *site) {
 	b.eval(`document.querySelector("#apply").focus()`)
 	b.picture("question-light")
 	b.do(chromedp.KeyEvent(kb.Enter))
-	b.until("the page of the apply", `location.pathname === "/apply" && document.querySelector("#phase")?.textContent === "applying"`)
+	b.until("the page of the apply", `location.pathname.endsWith("/apply") && document.querySelector("#phase")?.textContent === "applying"`)
 	b.until("its output goes on", `document.querySelector("#output")?.textContent.split("Still creating").length > 4`)
 	b.picture("apply-light")
 	b.axe("apply")
@@ -81,6 +81,14 @@ func (b *tab) drift(s *site, f *fakeSource, live *fakeRun) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until("the drift is shown", `document.querySelector("#drift-text").textContent.startsWith("1 object changed") && document.querySelector("#drift-plan").textContent.includes("49000")`)
 	b.eval(`document.getElementById("drift").scrollIntoView()`)
-	b.picture("drift-light")
+	for _, scheme := range []string{"light", "dark"} {
+		b.size(1280, 860, scheme)
+		b.picture("drift-" + scheme)
+		b.axe("drift, " + scheme)
+		b.size(400, 800, scheme)
+		b.fits("drift, narrow, " + scheme)
+		b.axe("drift, narrow, " + scheme)
+	}
+	b.size(1280, 860, "light")
 	b.sound("drift")
 }

@@ -135,7 +135,7 @@ func TestApply(t *testing.T) {
 		t.Fatal("an apply was begun")
 	}
 	other := s.asked()
-	if status, page := s.post("/apply", url.Values{"plan": {token}}, http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"}}); status != http.StatusSeeOther {
+	if status, page := s.post("/apply", url.Values{"plan": {token}}, http.Header{"Origin": {s.origin}, "Sec-Fetch-Site": {"same-origin"}}); status != http.StatusSeeOther {
 		t.Fatalf("%d: %s", status, page)
 	}
 	if file := <-a.began; file != "digits_experiment.tf" {
@@ -238,14 +238,14 @@ func TestServerWaitsForApply(t *testing.T) {
 // A long output is kept in bounded memory, and viewers see that its beginning is missing.
 func TestOutputOfApplyIsBounded(t *testing.T) {
 	j := &job{done: make(chan struct{})}
-	for n := range 3 * mostOutput {
+	for n := range 3 * maxOutput {
 		j.add(fmt.Sprint("line ", n))
 	}
 	_, lines, from := j.view(0)
-	if len(lines) > mostOutput || from+len(lines) != 3*mostOutput || lines[len(lines)-1] != fmt.Sprint("line ", 3*mostOutput-1) || lines[0] != fmt.Sprint("line ", from) {
+	if len(lines) > maxOutput || from+len(lines) != 3*maxOutput || lines[len(lines)-1] != fmt.Sprint("line ", 3*maxOutput-1) || lines[0] != fmt.Sprint("line ", from) {
 		t.Errorf("%d lines from %d on: %.30q", len(lines), from, lines)
 	}
-	if _, lines, from := j.view(3 * mostOutput); len(lines) != 0 || from != 3*mostOutput {
+	if _, lines, from := j.view(3 * maxOutput); len(lines) != 0 || from != 3*maxOutput {
 		t.Errorf("%d new lines from %d on", len(lines), from)
 	}
 }

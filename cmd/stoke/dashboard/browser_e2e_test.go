@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -253,6 +255,50 @@ func TestBrowser(t *testing.T) {
 	t.Run("drift", func(t *testing.T) { b.t = t; b.drift(s, f, live) })
 	t.Run("looks", func(t *testing.T) { b.t = t; b.looks(s, f) })
 	t.Run("hostile", func(t *testing.T) { b.t = t; b.hostile() })
+	t.Run("cookie", func(t *testing.T) { b.t = t; b.cookie(s) })
+}
+
+// cookie opens pages of another port of this machine, which another user may listen on:
+// neither they nor what they fetch of the dashboard have the cookie, or tell the folder.
+func (b *tab) cookie(s *site) {
+	var mu sync.Mutex
+	var got []http.Header
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		got = append(got, r.Header.Clone())
+		mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<title>other</title><img src="%s/assets/icon.svg"><a href="/there">there</a>`, s.origin)
+	}))
+	defer other.Close()
+	b.do(chromedp.Navigate(s.base + "/runs")) // the same tab, so that there may be a referrer
+	b.until("the list is live", `document.querySelector("#connection").dataset.state === "live"`)
+	b.eval(`(() => { const a = document.createElement("a"); a.href = "` + other.URL + `/runs"; document.querySelector("main").append(a); a.click(); })()`)
+	b.until("the other page", `document.title === "other"`)
+	for _, script := range []string{`document.cookie`, `document.referrer`} {
+		if text := b.eval(script); text != "" {
+			b.t.Errorf("%s is %v", script, text)
+		}
+	}
+	fetched := b.eval(`Promise.allSettled(["/runs", "/ping", "/data/workers"].map((p) => fetch("`+s.origin+`" + p, { credentials: "include" }))).then((a) => a.map((x) => x.status).join())`,
+		chromedp.EvalAwaitPromise)
+	if fetched != "rejected,rejected,rejected" {
+		b.t.Errorf("the other page fetches %v", fetched)
+	}
+	b.do(chromedp.Navigate(other.URL+"/there"), chromedp.Navigate(other.URL+"/"+secret()[:32]+"/runs"))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got) < 3 {
+		b.t.Errorf("the other server got %d requests", len(got))
+	}
+	for _, h := range got {
+		if text := fmt.Sprint(h); h.Get("Cookie") != "" || strings.Contains(text, s.server.guard.folder[1:]) || strings.Contains(text, s.server.guard.session) {
+			b.t.Errorf("the other server gets %s", text)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = nil // the refused pictures and fetches
 }
 
 func (b *tab) runs() {
@@ -287,7 +333,7 @@ func (b *tab) runs() {
 }
 
 func (b *tab) compare() {
-	b.until("three curves are drawn", `location.pathname === "/compare" && document.querySelectorAll("#legend li").length === 3 && `+drawn("#compared")+` > 1000`)
+	b.until("three curves are drawn", `location.pathname.endsWith("/compare") && document.querySelectorAll("#legend li").length === 3 && `+drawn("#compared")+` > 1000`)
 	b.set("#metric", "accuracy")
 	b.do(chromedp.SendKeys("#goal", "80%"))
 	b.until("the time to the goal", `[...document.querySelectorAll("[data-goal]")].some(c => /\d+m \d\ds/.test(c.textContent))`)

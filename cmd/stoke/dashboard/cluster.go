@@ -17,9 +17,9 @@ import (
 
 // Bounds of the screen of clusters.
 const (
-	mostNodes   = 200 // of a place
-	mostTenants = 12  // runs and others in the row of a node
-	mostWaiting = 100
+	maxNodes   = 200 // of a place
+	maxTenants = 12  // runs and others in the row of a node
+	maxWaiting = 100
 )
 
 // placeView is a cluster, or this machine, as pages show it.
@@ -98,8 +98,12 @@ func counted(n int64, noun string) string {
 	return integer(n) + " " + noun + "s"
 }
 
-// share returns a part and the whole for people; the whole is left out where it is 0.
-func share(part, whole string, isKnown bool) string {
+// share returns a part and the whole for people; the whole is left out where it is not
+// known. Of a survey that is not whole, the part is a bound.
+func share(is providers.RunSurvey, part, whole string, isKnown bool) string {
+	if is.Partly != "" {
+		part = "at least " + part
+	}
 	if !isKnown {
 		return part
 	}
@@ -108,36 +112,43 @@ func share(part, whole string, isKnown bool) string {
 
 // owners finds the runs that tenants belong to.
 type owners struct {
-	rows   []row
-	byRun  map[string]*row // by the id of the run
-	byRole map[[2]string]*row
+	rows  []row
+	byRun map[string]*row // by the id of the run
+	byPod map[podKey]*row
 }
 
-func newOwners(rows []row) *owners {
-	o := &owners{rows: rows, byRun: make(map[string]*row), byRole: make(map[[2]string]*row)}
+// podKey is a pod of a place: clusters may have pods of the same name.
+type podKey struct{ place, pod string }
+
+// newOwners returns the owners among some runs; places are those of the runs.
+func newOwners(rows []row, places []surveyed) *owners {
+	ids := make(map[string]string, len(places))
+	for _, p := range places {
+		ids[p.key] = p.survey.ID
+	}
+	o := &owners{rows: rows, byRun: make(map[string]*row), byPod: make(map[podKey]*row)}
 	for i := range rows {
 		r := &rows[i]
 		if r.run == nil {
 			continue
 		}
 		o.byRun[r.status.Run] = r
+		id, isKnown := ids[keyOfPlace(r)]
 		for _, role := range r.status.Roles {
-			if r.isLive() && !r.status.Trains {
-				o.byRole[[2]string{role.Node, role.Name}] = r
+			if isKnown && role.Pod != "" && r.isLive() {
+				o.byPod[podKey{id, role.Pod}] = r
 			}
 		}
 	}
 	return o
 }
 
-// find returns the run of a tenant of a node, "" for one that waits; nil: no run of this
-// dashboard.
-func (o *owners) find(node string, t providers.RunTenant) *row {
+// find returns the run of a tenant of a place; nil: no run of this dashboard.
+func (o *owners) find(place string, t providers.RunTenant) *row {
 	if t.Run != "" {
 		return o.byRun[t.Run]
 	}
-	_, pod, _ := strings.Cut(t.Name, "/")
-	return o.byRole[[2]string{node, pod}]
+	return o.byPod[podKey{place, t.Name}]
 }
 
 // placeOf returns a survey for pages.
@@ -148,18 +159,18 @@ func placeOf(is providers.RunSurvey, own *owners, now time.Time) placeView {
 		if n.Name == "" && len(n.Tenants) == 0 && !is.IsHere {
 			continue
 		}
-		one, uses := nodeOf(n, own, is.IsHere)
+		one, uses := nodeOf(n, own, is)
 		used.add(uses.cpu, uses.memory, uses.gpus)
 		all.add(n.CPU, n.Memory, n.GPUs)
-		if len(v.Nodes) == mostNodes {
+		if len(v.Nodes) == maxNodes {
 			v.Left++
 			continue
 		}
 		v.Nodes = append(v.Nodes, one)
 	}
-	v.CPU = share(processors(used.cpu), processors(all.cpu), all.cpu > 0)
-	v.Memory = share(size(float64(used.memory)), size(float64(all.memory)), all.memory > 0)
-	v.GPUs = share(integer(used.gpus), integer(all.gpus), all.gpus > 0)
+	v.CPU = share(is, processors(used.cpu), processors(all.cpu), all.cpu > 0)
+	v.Memory = share(is, size(float64(used.memory)), size(float64(all.memory)), all.memory > 0)
+	v.GPUs = share(is, integer(used.gpus), integer(all.gpus), all.gpus > 0)
 	if is.IsHere {
 		v.Waiting = waitingHere(own.rows, now)
 	}
@@ -169,14 +180,14 @@ func placeOf(is providers.RunSurvey, own *owners, now time.Time) placeView {
 		if !t.Since.IsZero() {
 			w.Since = duration(now.Sub(t.Since))
 		}
-		if r := own.find("", t); r != nil {
+		if r := own.find(is.ID, t); r != nil {
 			w.Run = keyOf(r.Address)
 			w.Name = shortName(r.Address) + " · " + w.Name
 		}
 		v.Waiting = append(v.Waiting, w)
 	}
-	if n := len(v.Waiting) - mostWaiting; n > 0 {
-		v.Waiting, v.More = v.Waiting[:mostWaiting], n
+	if n := len(v.Waiting) - maxWaiting; n > 0 {
+		v.Waiting, v.More = v.Waiting[:maxWaiting], n
 	}
 	return v
 }
@@ -188,7 +199,7 @@ func placeKey(id string) string {
 }
 
 // nodeOf returns a node for pages, and what its tenants use.
-func nodeOf(n providers.RunNode, own *owners, isHere bool) (v nodeView, all usage) {
+func nodeOf(n providers.RunNode, own *owners, is providers.RunSurvey) (v nodeView, all usage) {
 	v = nodeView{Name: name(n.Name), Phase: n.Phase, Kind: "running", Model: name(n.GPUModel)}
 	switch n.Phase {
 	case "not ready":
@@ -210,9 +221,9 @@ func nodeOf(n providers.RunNode, own *owners, isHere bool) (v nodeView, all usag
 		all.add(cpu, memory, gpus)
 	}
 	for _, t := range n.Tenants {
-		add(own.find(n.Name, t), name(t.Name), t.CPU, t.Memory, t.GPUs)
+		add(own.find(is.ID, t), name(t.Name), t.CPU, t.Memory, t.GPUs)
 	}
-	if isHere {
+	if is.IsHere {
 		addRoles(n.Name, own, add)
 	}
 	for _, h := range n.Holders {
@@ -225,11 +236,11 @@ func nodeOf(n providers.RunNode, own *owners, isHere bool) (v nodeView, all usag
 		v.Holders = append(v.Holders, pair{name(h.GPU), by})
 	}
 	v.users(runs)
-	v.CPU = share(processors(all.cpu), processors(n.CPU), n.CPU > 0)
-	v.Memory = share(size(float64(all.memory)), size(float64(n.Memory)), n.Memory > 0)
+	v.CPU = share(is, processors(all.cpu), processors(n.CPU), n.CPU > 0)
+	v.Memory = share(is, size(float64(all.memory)), size(float64(n.Memory)), n.Memory > 0)
 	v.GPUs = "–"
 	if n.GPUs > 0 || all.gpus > 0 {
-		v.GPUs = share(integer(all.gpus), integer(n.GPUs), n.GPUs > 0)
+		v.GPUs = share(is, integer(all.gpus), integer(n.GPUs), n.GPUs > 0)
 	}
 	return v, all
 }
@@ -263,7 +274,7 @@ func (v *nodeView) users(runs map[*row]*usage) {
 		return cmp.Or(cmp.Compare(runs[b].gpus, runs[a].gpus), cmp.Compare(runs[b].cpu, runs[a].cpu), strings.Compare(a.Address, b.Address))
 	})
 	for i, r := range order {
-		if i == mostTenants {
+		if i == maxTenants {
 			v.Others = counted(int64(len(order)-i), "other run") + "; "
 			break
 		}
@@ -321,9 +332,10 @@ func (s *Server) placesOf(r *http.Request) ([]placeView, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, now := newOwners(rows), time.Now()
+	places, now := s.surveys.read(r.Context(), rows, firstWait), time.Now()
+	own := newOwners(rows, places)
 	var all []placeView
-	for _, one := range s.surveys.read(r.Context(), rows, firstWait) {
+	for _, one := range places {
 		switch {
 		case one.err != nil:
 			all = append(all, failedPlace(one, own, now))

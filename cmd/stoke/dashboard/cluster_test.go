@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,7 +79,7 @@ func TestFailedSurveyKeepsTheLast(t *testing.T) {
 	if c.pause() != failurePause {
 		t.Errorf("a failed survey pauses for %v", c.pause())
 	}
-	v := failedPlace(c.is, newOwners(nil), time.Now())
+	v := failedPlace(c.is, newOwners(nil, nil), time.Now())
 	if len(v.Nodes) != 1 || !strings.Contains(v.Error, "timeout") || !strings.Contains(v.Error, clock(c.is.known)) {
 		t.Errorf("the place is %+v", v)
 	}
@@ -117,6 +118,39 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
+// Pods of two clusters, and of two namespaces, may have the same name and node: each belongs
+// to its own run. Numbers of a survey that is not whole are bounds.
+func TestPodsOfOneName(t *testing.T) {
+	var rows []row
+	var places []surveyed
+	for _, at := range []struct{ place, pod string }{{"east", "lab/web-0"}, {"east", "other/web-0"}, {"west", "lab/web-0"}} {
+		address := "kube_manifest." + at.place + "_" + at.pod
+		rows = append(rows, row{Entry: Entry{Address: address}, run: newRun("x", 1, 0.1), status: providers.RunStatus{Run: address, Phase: "running",
+			Roles: []providers.RunRole{{Name: "web-0", Node: "node-1", Pod: at.pod}}}})
+		places = append(places, surveyed{key: address, survey: providers.RunSurvey{Place: at.place, ID: at.place}})
+	}
+	own := newOwners(rows, places)
+	for _, place := range []string{"east", "west"} {
+		is := providers.RunSurvey{Place: place, ID: place, Nodes: []providers.RunNode{{Name: "node-1", Phase: "ready", CPU: 8, Tenants: []providers.RunTenant{
+			{Name: "lab/web-0", CPU: 1}, {Name: "other/web-0", CPU: 2},
+		}}}}
+		want := []userView{{keyOf("kube_manifest.east_other/web-0"), "kube_manifest.east_other/web-0", "other/web-0: CPU 2"},
+			{keyOf("kube_manifest.east_lab/web-0"), "kube_manifest.east_lab/web-0", "lab/web-0: CPU 1"}}
+		others := ""
+		if place == "west" {
+			want, others = []userView{{keyOf("kube_manifest.west_lab/web-0"), "kube_manifest.west_lab/web-0", "lab/web-0: CPU 1"}}, "1 other pod: CPU 2"
+		}
+		v := placeOf(is, own, time.Now())
+		if n := v.Nodes[0]; !slices.Equal(n.Users, want) || n.Others != others || v.CPU != "3 of 8" || n.CPU != "3 of 8" {
+			t.Errorf("%s: CPU %s, %+v", place, v.CPU, n)
+		}
+		is.Partly = "Only pods of one namespace are counted."
+		if v := placeOf(is, own, time.Now()); v.CPU != "at least 3 of 8" || v.Nodes[0].CPU != "at least 3 of 8" || v.GPUs != "at least 0" {
+			t.Errorf("%s: a survey in parts has CPU %s, GPUs %s, %+v", place, v.CPU, v.GPUs, v.Nodes[0])
+		}
+	}
+}
+
 // A cluster with many nodes and pods has a page of bounded size, and all of them are counted.
 func TestLargeClusterIsBounded(t *testing.T) {
 	is := providers.RunSurvey{Place: "large", ID: "large"}
@@ -124,7 +158,7 @@ func TestLargeClusterIsBounded(t *testing.T) {
 	for i := range 30 {
 		rows = append(rows, row{Entry: Entry{Address: fmt.Sprintf("train_experiment.r[%d]", i)}, run: newRun("x", 1, 0.1), status: providers.RunStatus{Run: fmt.Sprint("run-", i), Trains: true}})
 	}
-	for i := range 3 * mostNodes {
+	for i := range 3 * maxNodes {
 		n := providers.RunNode{Name: fmt.Sprintf("node-%04d", i), Phase: "ready", CPU: 64, GPUs: 8}
 		for run := range 30 {
 			n.Tenants = append(n.Tenants, providers.RunTenant{Name: fmt.Sprintf("ns/pod-%d-%d", i, run), Run: fmt.Sprint("run-", run), CPU: 1})
@@ -132,14 +166,14 @@ func TestLargeClusterIsBounded(t *testing.T) {
 		is.Nodes = append(is.Nodes, n)
 		is.Pending = append(is.Pending, providers.RunTenant{Name: "ns/waits", GPUs: 1})
 	}
-	v := placeOf(is, newOwners(rows), time.Now())
-	if len(v.Nodes) != mostNodes || v.Left != 2*mostNodes || len(v.Waiting) != mostWaiting || v.More != 3*mostNodes-mostWaiting {
+	v := placeOf(is, newOwners(rows, nil), time.Now())
+	if len(v.Nodes) != maxNodes || v.Left != 2*maxNodes || len(v.Waiting) != maxWaiting || v.More != 3*maxNodes-maxWaiting {
 		t.Errorf("%d nodes, %d left; %d wait, %d more", len(v.Nodes), v.Left, len(v.Waiting), v.More)
 	}
-	if n := v.Nodes[0]; len(n.Users) != mostTenants || n.Others != "18 other runs" || n.CPU != "30 of 64" {
+	if n := v.Nodes[0]; len(n.Users) != maxTenants || n.Others != "18 other runs" || n.CPU != "30 of 64" {
 		t.Errorf("the first node is %+v", n)
 	}
-	if want := processors(3*mostNodes*30) + " of " + processors(3*mostNodes*64); v.CPU != want {
+	if want := processors(3*maxNodes*30) + " of " + processors(3*maxNodes*64); v.CPU != want {
 		t.Errorf("CPU %s, want %s", v.CPU, want)
 	}
 }

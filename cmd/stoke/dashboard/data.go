@@ -115,7 +115,7 @@ func (s *Server) sendSeries(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusBadGateway, "The history cannot be read", err.Error())
 		return
 	}
-	most := mostPoints
+	most := maxPoints
 	if f.part == ofRoles {
 		most = usagePoints
 	}

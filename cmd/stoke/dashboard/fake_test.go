@@ -41,8 +41,10 @@ func (f *fakeSource) Runs(context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-func (f *fakeSource) Validate(context.Context, string) ([]string, error) { return f.problems, nil }
-func (f *fakeSource) Plan(_ context.Context, hcl string) (Plan, error) {
+func (f *fakeSource) Validate(context.Context, string, string) ([]string, error) {
+	return f.problems, nil
+}
+func (f *fakeSource) Plan(_ context.Context, _, hcl string) (Plan, error) {
 	text := strings.Repeat("+ one line\n", f.planned) + "Plan: 1 to add of " + hcl + "\x1b[31m<script>"
 	return Plan{Text: text, Add: 1, Change: 2, Destroy: 3, Left: 4, Apply: f.apply}, f.unplanned
 }

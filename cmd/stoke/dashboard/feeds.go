@@ -14,10 +14,10 @@ import (
 
 // Bounds of histories in memory.
 const (
-	mostPoints = 600  // of a series
-	mostEvents = 1000 // of a run, samples and updates aside
-	mostChange = 2000 // in the number of workers
-	idleFeeds  = 12   // that are kept without a viewer
+	maxPoints = 600  // of a series
+	maxEvents = 1000 // of a run, samples and updates aside
+	maxChange = 2000 // in the number of workers
+	idleFeeds = 12   // that are kept without a viewer
 )
 
 // part is the part of a run's history that a screen shows. No more of it is read or
@@ -58,7 +58,7 @@ func (p part) set() *series.Set {
 	case p.usage && p.role == "":
 		return series.NewSet(usagePoints)
 	}
-	return series.NewSet(mostPoints)
+	return series.NewSet(maxPoints)
 }
 
 // reduce removes the values of an event that the part does not show: most series of a
@@ -308,7 +308,7 @@ func (o *feed) take(e providers.RunEvent) error {
 
 // list keeps an event for the list of events.
 func (o *feed) list(e providers.RunEvent) {
-	if len(o.events) >= mostEvents {
+	if len(o.events) >= maxEvents {
 		o.left += len(o.events) / 4
 		o.events = append(o.events[:0], o.events[len(o.events)/4:]...)
 	}

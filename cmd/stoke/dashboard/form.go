@@ -88,7 +88,7 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 	}
 	d.write()
 	if len(d.Problems) == 0 {
-		problems, err := s.source.Validate(r.Context(), d.HCL)
+		problems, err := s.source.Validate(r.Context(), d.File, d.HCL)
 		if err != nil {
 			problems = []string{err.Error()}
 		}
@@ -116,7 +116,7 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 
 // planDraft adds the plan to a draft, and the question whether to apply it.
 func (s *Server) planDraft(ctx context.Context, d *draft) {
-	is, err := s.source.Plan(ctx, d.HCL)
+	is, err := s.source.Plan(ctx, d.File, d.HCL)
 	if err != nil {
 		d.Problems = append(d.Problems, cleanText(err.Error(), longestText, true))
 	}

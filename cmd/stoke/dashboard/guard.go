@@ -16,10 +16,14 @@ import (
 // terminal. The browser gets a cookie for it. Another page of that browser could send
 // the cookie along, so requests of another origin are refused, and so is another name
 // in the header Host, which a page that moves its name to 127.0.0.1 would have.
+//
+// A browser sends a cookie to all ports of a host, and other users of this machine may
+// listen on some. So all paths begin with a secret folder, and the cookie belongs to that
+// folder: no other server is asked for a path in it.
 type guard struct {
 	hosts   []string
-	cookie  string // its name: browsers share cookies between the ports of a host
-	session string
+	folder  string // the first part of all paths, such as "/5f3a…"
+	session string // the value of the cookie
 
 	mu    sync.Mutex
 	token string // "": it was used
@@ -28,9 +32,12 @@ type guard struct {
 func newGuard(port int) *guard {
 	return &guard{
 		hosts:  []string{fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("localhost:%d", port)},
-		cookie: fmt.Sprintf("stoke_dashboard_%d", port), session: secret(), token: secret(),
+		folder: "/" + secret()[:32], session: secret(), token: secret(),
 	}
 }
+
+// cookieName is the name of the session's cookie.
+const cookieName = "stoke_dashboard"
 
 // secret returns 256 random bits as text.
 func secret() string {
@@ -43,7 +50,8 @@ func secret() string {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect returns a handler that passes on what the browser of the link asks.
+// protect returns a handler that passes on what the browser of the link asks, without
+// the secret folder.
 func (g *guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -54,9 +62,12 @@ func (g *guard) protect(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
+		isWithin := g.strip(r)
 		switch {
 		case !g.isOurs(r):
 			http.Error(w, "This dashboard answers only its own pages.", http.StatusForbidden)
+		case !isWithin:
+			refuse(w)
 		case r.URL.Path == "/login" && r.Method == http.MethodGet:
 			g.enter(w, r)
 		case !g.isKnown(r):
@@ -65,6 +76,19 @@ func (g *guard) protect(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// strip removes the secret folder from the path of a request, and reports whether the path
+// begins with it.
+func (g *guard) strip(r *http.Request) bool {
+	n := len(g.folder)
+	if path := r.URL.Path; len(path) <= n || path[n] != '/' || subtle.ConstantTimeCompare([]byte(path[:n]), []byte(g.folder)) != 1 {
+		return false
+	}
+	at := *r.URL
+	at.Path, at.RawPath = at.Path[n:], ""
+	r.URL = &at
+	return true
 }
 
 // isOurs reports whether a request is for this server and not from a page of another.
@@ -89,7 +113,7 @@ func (g *guard) isOurs(r *http.Request) bool {
 
 // isKnown reports whether a request has the session's cookie.
 func (g *guard) isKnown(r *http.Request) bool {
-	for _, c := range r.CookiesNamed(g.cookie) {
+	for _, c := range r.CookiesNamed(cookieName) {
 		if subtle.ConstantTimeCompare([]byte(c.Value), []byte(g.session)) == 1 {
 			return true
 		}
@@ -104,19 +128,20 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 			refuse(w)
 			return
 		}
-		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.session, Path: g.folder + "/", HttpOnly: true,
+			SameSite: http.SameSiteStrictMode})
 	}
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
-		http.Redirect(w, r, "/runs", http.StatusSeeOther)
+		http.Redirect(w, r, g.folder+"/runs", http.StatusSeeOther)
 		return
 	}
 	// A file led here. A browser sends the cookie only with requests of our own pages: a
 	// redirection would count as a request of the file.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprint(w, `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>stoke dashboard</title><meta http-equiv="refresh" content="0;url=/runs"></head>
-<body><p><a href="/runs">Open the dashboard</a></p></body></html>
-`)
+	fmt.Fprintf(w, `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>stoke dashboard</title><meta http-equiv="refresh" content="0;url=%[1]s/runs"></head>
+<body><p><a href="%[1]s/runs">Open the dashboard</a></p></body></html>
+`, g.folder)
 }
 
 // spend reports whether a token is the token of the link, and makes it void.

@@ -22,8 +22,8 @@ type ledgerView struct {
 
 // Bounds of a ledger on a page.
 const (
-	mostEpochs = 20
-	mostLeases = 200
+	maxEpochs  = 20
+	maxLeases  = 200
 	ledgerWait = 5 * time.Second
 )
 
@@ -70,11 +70,11 @@ func ledgerOf(is providers.RunLedger, records float64, isLive bool) ledgerView {
 	if is.Whole > 0 {
 		v.Epochs = append(v.Epochs, []string{epochs(is.Whole), integer(is.Records), integer(is.Records), "0", "1"})
 	}
-	for _, p := range is.Parts[:min(len(is.Parts), mostEpochs)] {
+	for _, p := range is.Parts[:min(len(is.Parts), maxEpochs)] {
 		v.Epochs = append(v.Epochs, []string{integer(int64(p.Epoch + 1)), integer(p.Committed), integer(is.Records),
 			integer(is.Records - p.Committed), integer(int64(p.Ranges))})
 	}
-	for _, l := range is.Leases[:min(len(is.Leases), mostLeases)] {
+	for _, l := range is.Leases[:min(len(is.Leases), maxLeases)] {
 		v.Leases = append(v.Leases, []string{fmt.Sprintf("worker-%d", l.Worker), integer(l.Leases), integer(l.Records), integer(l.Again)})
 	}
 	if is.Updates > 0 {

@@ -14,8 +14,8 @@ import (
 
 // Bounds of a log on a page.
 const (
-	fewLines  = 500
-	mostLines = 20_000
+	fewLines = 500
+	maxLines = 20_000
 )
 
 // logRequest is which lines a browser wants.
@@ -33,7 +33,7 @@ func logRequestOf(r *http.Request) logRequest {
 		l.options.Stream = stream
 	}
 	if n, err := strconv.Atoi(q.Get("lines")); err == nil {
-		l.lines = min(max(n, 1), mostLines)
+		l.lines = min(max(n, 1), maxLines)
 	}
 	return l
 }

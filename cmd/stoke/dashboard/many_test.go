@@ -31,7 +31,7 @@ func TestManyRuns(t *testing.T) {
 		t.Errorf("%d runs are listed", n)
 	}
 	began = time.Now()
-	if n := strings.Count(s.get("/workers"), `<li class="card`); n != mostCards {
+	if n := strings.Count(s.get("/workers"), `<li class="card`); n != maxCards {
 		t.Errorf("%d cards", n)
 	}
 	s.get("/data/workers")

@@ -20,10 +20,11 @@ type pages struct {
 	all map[string]*template.Template
 }
 
-// parsePages parses the templates.
-func parsePages() (*pages, error) {
+// parsePages parses the templates; their links begin with a folder.
+func parsePages(folder string) (*pages, error) {
 	p := &pages{all: make(map[string]*template.Template)}
 	funcs := template.FuncMap{
+		"base":  func() string { return folder },
 		"cell":  func(cells map[string]value, key string) cellOf { return cellOf{key, cells[key]} },
 		"query": url.QueryEscape,
 	}

@@ -72,8 +72,8 @@ func troubles(events []event) (found []event) {
 	return found
 }
 
-// mostCompared is the number of runs on one chart.
-const mostCompared = 10
+// maxCompared is the number of runs on one chart.
+const maxCompared = 10
 
 // showCompare answers with several runs next to each other.
 func (s *Server) showCompare(w http.ResponseWriter, r *http.Request) {
@@ -87,13 +87,13 @@ func (s *Server) showCompare(w http.ResponseWriter, r *http.Request) {
 	var settings []map[string]string
 	now := time.Now()
 	for i := range rows {
-		if slices.Contains(wanted, keyOf(rows[i].Address)) && len(views) < mostCompared {
+		if slices.Contains(wanted, keyOf(rows[i].Address)) && len(views) < maxCompared {
 			views = append(views, viewOf(&rows[i], now, false))
 			settings = append(settings, rows[i].Configuration)
 		}
 	}
 	s.show(w, http.StatusOK, layout{Page: "compare", Title: "Compare", Body: map[string]any{
-		"Runs": views, "Different": differences(settings), "Left": max(0, len(wanted)-len(views)), "Most": mostCompared,
+		"Runs": views, "Different": differences(settings), "Left": max(0, len(wanted)-len(views)), "Most": maxCompared,
 	}})
 }
 

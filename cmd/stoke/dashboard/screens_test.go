@@ -13,10 +13,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +127,12 @@ func hostileRuns() *fakeSource {
 	return f
 }
 
+// The secret folder is before all paths.
+var (
+	ours      = regexp.MustCompile(`^(/[0-9a-f]{32}/|#)`)
+	ourAssets = regexp.MustCompile(`^/[0-9a-f]{32}/assets/[a-z.]+$`)
+)
+
 // checkPage checks that a page has only elements and attributes of the templates.
 func checkPage(t *testing.T, path, body string) {
 	t.Helper()
@@ -139,12 +147,18 @@ func checkPage(t *testing.T, path, body string) {
 		switch n.Data {
 		case "script", "link", "img":
 			for _, a := range n.Attr {
-				if (a.Key == "src" || a.Key == "href") && !strings.HasPrefix(a.Val, "/assets/") {
+				if (a.Key == "src" || a.Key == "href") && !ourAssets.MatchString(a.Val) {
 					t.Errorf("%s: %s of %.80q", path, n.Data, a.Val)
 				}
 			}
 			if n.Data == "script" && n.FirstChild != nil {
 				t.Errorf("%s has a script within: %.80q", path, n.FirstChild.Data)
+			}
+		case "a", "form":
+			for _, a := range n.Attr {
+				if (a.Key == "href" || a.Key == "action") && !ours.MatchString(a.Val) {
+					t.Errorf("%s: %s to %.80q", path, n.Data, a.Val)
+				}
 			}
 		case "svg", "style", "base", "iframe", "object", "embed", "b":
 			t.Errorf("%s has an element %s", path, n.Data)
@@ -348,10 +362,10 @@ func TestSeries(t *testing.T) {
 		t.Errorf("number %d, workers %v", got.Number, got.Workers)
 	}
 	for _, c := range got.Curves {
-		if len(c.Mean) > mostPoints || len(c.Mean) != len(c.Steps) || len(c.Mean) != len(c.Times) || c.Role != "" {
+		if len(c.Mean) > maxPoints || len(c.Mean) != len(c.Steps) || len(c.Mean) != len(c.Times) || c.Role != "" {
 			t.Errorf("%s of %q has %d points, %d steps", c.Name, c.Role, len(c.Mean), len(c.Steps))
 		}
-		if c.Name == "loss" && (c.Steps[len(c.Steps)-1] != 2000 || len(c.Min) != len(c.Mean) || len(c.Mean) < mostPoints/3) {
+		if c.Name == "loss" && (c.Steps[len(c.Steps)-1] != 2000 || len(c.Min) != len(c.Mean) || len(c.Mean) < maxPoints/3) {
 			t.Errorf("loss has %d points to step %v", len(c.Mean), c.Steps[len(c.Steps)-1])
 		}
 	}
@@ -462,9 +476,18 @@ func TestForm(t *testing.T) {
 	if body := post(values); !strings.Contains(body, `command = ["python3", "train.py"]`) {
 		t.Errorf("the program's configuration is %s", body)
 	}
+	// A file whose name ends in _override.tf would be merged into others.
+	for label, file := range map[string]string{"x_override": "x_override_experiment.tf", "override": "override_experiment.tf", "_x": "x_experiment.tf", "é": "_experiment.tf"} {
+		values.Set("label", label)
+		values.Set("do", "save")
+		before := len(f.saved)
+		if page := post(values); f.saved[file] == "" || len(f.saved) != before+1 {
+			t.Errorf("%s is saved as %v: %s", label, slices.Sorted(maps.Keys(f.saved)), page)
+		}
+	}
+	saved := len(f.saved)
 	f.mayWrite = false
-	values.Set("do", "save")
-	if post(values); len(f.saved) != 1 {
+	if post(values); len(f.saved) != saved {
 		t.Error("a file was saved without -allow-write")
 	}
 }

@@ -24,11 +24,12 @@ type Server struct {
 
 // New returns the dashboard that answers on a port of this machine.
 func New(source Source, port int) (*Server, error) {
-	p, err := parsePages()
+	g := newGuard(port)
+	p, err := parsePages(g.folder)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{source: source, guard: newGuard(port), port: port, board: newBoard(source), feeds: newFeeds(), pages: p,
+	return &Server{source: source, guard: g, port: port, board: newBoard(source), feeds: newFeeds(), pages: p,
 		applies: newApplies(), surveys: newSurveys()}, nil
 }
 
@@ -39,14 +40,14 @@ func Listen(port int) (net.Listener, error) {
 
 // Link returns the link that opens the dashboard once.
 func (s *Server) Link() string {
-	return fmt.Sprintf("http://127.0.0.1:%d/login?token=%s", s.port, s.guard.token)
+	return fmt.Sprintf("http://127.0.0.1:%d%s/login?token=%s", s.port, s.guard.folder, s.guard.token)
 }
 
 // Handler answers requests until ctx ends.
 func (s *Server) Handler(ctx context.Context) http.Handler {
 	s.ended = ctx.Done()
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", http.RedirectHandler("/runs", http.StatusSeeOther))
+	mux.Handle("GET /{$}", http.RedirectHandler(s.guard.folder+"/runs", http.StatusSeeOther))
 	mux.HandleFunc("GET /runs", s.showRuns)
 	mux.HandleFunc("GET /run", s.showRun)
 	mux.HandleFunc("GET /workers", s.showWorkers)

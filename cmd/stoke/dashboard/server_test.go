@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,7 +16,8 @@ import (
 type site struct {
 	t      *testing.T
 	server *Server
-	base   string
+	origin string
+	base   string       // origin and secret folder
 	client *http.Client // with the cookie
 	end    func() error
 }
@@ -35,7 +37,8 @@ func open(t *testing.T, source Source) *site {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, l) }()
 	jar, _ := cookiejar.New(nil)
-	s := &site{t: t, server: server, base: "http://" + l.Addr().String(), client: &http.Client{Jar: jar}}
+	s := &site{t: t, server: server, origin: "http://" + l.Addr().String(), client: &http.Client{Jar: jar}}
+	s.base = s.origin + server.guard.folder
 	s.end = func() error { cancel(); return <-served }
 	t.Cleanup(func() {
 		cancel()
@@ -49,7 +52,7 @@ func open(t *testing.T, source Source) *site {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK || answer.Request.URL.Path != "/runs" {
+	if answer.StatusCode != http.StatusOK || answer.Request.URL.Path != server.guard.folder+"/runs" {
 		t.Fatalf("the link leads to %s with %s", answer.Request.URL, answer.Status)
 	}
 	return s
@@ -101,7 +104,7 @@ func TestNothingWithoutCookie(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions} {
 		for _, path := range append(routes(f), "/login", "/login?token=", "/login?token="+strings.Repeat("0", 64)) {
 			for name, cookie := range map[string]*http.Cookie{
-				"none": nil, "empty": {Name: s.server.guard.cookie}, "wrong": {Name: s.server.guard.cookie, Value: strings.Repeat("0", 64)},
+				"none": nil, "empty": {Name: cookieName}, "wrong": {Name: cookieName, Value: strings.Repeat("0", 64)},
 			} {
 				r, _ := http.NewRequest(method, s.base+path, nil)
 				if cookie != nil {
@@ -128,6 +131,46 @@ func TestNothingWithoutCookie(t *testing.T) {
 	}
 }
 
+// Browsers send cookies to every port of a host. The cookie belongs to a folder that no
+// other server is asked for; with it, paths outside of the folder answer nothing.
+func TestCookieStaysInItsFolder(t *testing.T) {
+	f := someRuns()
+	s := open(t, f)
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Get("Cookie")) }))
+	defer other.Close()
+	second := open(t, f)
+	for _, path := range []string{"/", "/runs", "/login", "/" + secret()[:32] + "/runs", second.server.guard.folder + "/runs"} {
+		answer, err := s.client.Get(other.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+	}
+	if len(got) != 5 || strings.Join(got, "") != "" {
+		t.Errorf("another port gets %q", got)
+	}
+	folder := s.server.guard.folder
+	wrong := folder[:len(folder)-1] + "g"
+	for _, path := range routes(f) {
+		for _, before := range []string{"", "/", wrong, folder[:len(folder)-1], folder + "0", strings.ToUpper(folder) + "g", "/." + folder, "/x/.." + folder + "x"} {
+			r, _ := http.NewRequest(http.MethodGet, s.origin+before+path, nil)
+			r.AddCookie(&http.Cookie{Name: cookieName, Value: s.server.guard.session})
+			answer, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusUnauthorized || answer.Header.Get("Location") != "" {
+				t.Errorf("%s%s: %s to %q", before, path, answer.Status, answer.Header.Get("Location"))
+			}
+		}
+	}
+	if second.server.guard.folder == folder || len(folder) != 33 {
+		t.Errorf("folders are %s and %s", folder, second.server.guard.folder)
+	}
+}
+
 func TestLinkWorksOnce(t *testing.T) {
 	s := open(t, someRuns()) // which uses it
 	answer, err := http.Get(s.base + "/login?token=" + s.server.guard.session)
@@ -151,7 +194,7 @@ func TestLinkWorksOnce(t *testing.T) {
 func TestOtherOriginsAreRefused(t *testing.T) {
 	f := someRuns()
 	s := open(t, f)
-	host := strings.TrimPrefix(s.base, "http://")
+	host := strings.TrimPrefix(s.origin, "http://")
 	_, port, _ := net.SplitHostPort(host)
 	tests := []struct {
 		name   string
@@ -159,7 +202,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 		header http.Header
 		want   int
 	}{
-		{"ours", host, http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"}}, 200},
+		{"ours", host, http.Header{"Origin": {s.origin}, "Sec-Fetch-Site": {"same-origin"}}, 200},
 		{"a person's own request", host, nil, 200},
 		{"rebound name", "evil.example:" + port, nil, 403},
 		{"rebound name without port", "evil.example", nil, 403},
@@ -171,7 +214,7 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 		{"no origin", host, http.Header{"Origin": {"null"}}, 403},
 		{"no origin, our page", host, http.Header{"Origin": {"null"}, "Sec-Fetch-Site": {"same-origin"}}, 200},
 		{"no origin, another page", host, http.Header{"Origin": {"null"}, "Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}}, 403},
-		{"two origins", host, http.Header{"Origin": {s.base, s.base}}, 403},
+		{"two origins", host, http.Header{"Origin": {s.origin, s.origin}}, 403},
 		{"another site's script", host, http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}}, 403},
 		{"another site's frame", host, http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"iframe"}}, 403},
 		{"another port's script", host, http.Header{"Sec-Fetch-Site": {"same-site"}, "Sec-Fetch-Mode": {"cors"}}, 403},
@@ -236,7 +279,8 @@ func TestHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if c := answer.Cookies(); len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode || answer.StatusCode != http.StatusSeeOther {
+	if c := answer.Cookies(); len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode || answer.StatusCode != http.StatusSeeOther ||
+		c[0].Path != s.server.guard.folder+"/" || c[0].Domain != "" || c[0].MaxAge != 0 || !c[0].Expires.IsZero() {
 		t.Errorf("the link answers %s with %v", answer.Status, c)
 	}
 }
@@ -274,7 +318,7 @@ func TestLinkOpenedFromFile(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), `content="0;url=/runs"`) {
+	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(text), `content="0;url=`+s.server.guard.folder+`/runs"`) {
 		t.Errorf("%s: %s, %v", answer.Status, text, err)
 	}
 }

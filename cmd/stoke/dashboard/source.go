@@ -17,13 +17,13 @@ import (
 type Source interface {
 	// Runs returns the runs, in the order of the state.
 	Runs(ctx context.Context) ([]Entry, error)
-	// Validate checks a configuration that the form has written, and returns the
-	// problems as lines for people.
-	Validate(ctx context.Context, hcl string) ([]string, error)
-	// Plan returns the plan of the folder with the configuration as one more file. It
-	// changes nothing. Where the plan fails, err says so, and the plan's text ends with
+	// Validate checks a configuration that the form has written, as a new file of the
+	// folder, and returns the problems as lines for people.
+	Validate(ctx context.Context, file, hcl string) ([]string, error)
+	// Plan returns the plan of the folder with the configuration as a new file. It changes
+	// nothing. Where the plan fails, err says so, and the plan's text ends with
 	// its errors.
-	Plan(ctx context.Context, hcl string) (Plan, error)
+	Plan(ctx context.Context, file, hcl string) (Plan, error)
 	// Drift compares the run at an address, and all that it depends on, with the real
 	// objects. It changes nothing. Where it fails, err says so, and the text ends with the
 	// errors.

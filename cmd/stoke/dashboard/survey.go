@@ -17,7 +17,7 @@ const (
 	surveyPause  = 10               // times as long as a survey took, it is not read again,
 	longestPause = time.Minute      // at most
 	failurePause = 15 * time.Second // after an error
-	mostSurveys  = 8
+	maxSurveys   = 8
 	surveyTime   = 30 * time.Second
 )
 
@@ -112,15 +112,19 @@ type asking struct {
 	run providers.RunSurveyor
 }
 
+// keyOfPlace returns the key of a run's place. Runs that do not tell their place have one each;
+// surveys of the same place have the same ID.
+func keyOfPlace(r *row) string { return cmp.Or(r.status.Where, r.Address) }
+
 // placesAsked returns one run for each place, a live one where there is one.
 func placesAsked(rows []row) (all []asking) {
 	for _, wantsLive := range []bool{true, false} {
 		for i := range rows {
 			r := &rows[i]
 			known, ok := r.run.(providers.RunSurveyor)
-			key := cmp.Or(r.status.Where, r.Address)
+			key := keyOfPlace(r)
 			isAsked := slices.ContainsFunc(all, func(a asking) bool { return a.key == key })
-			if !ok || isAsked || r.isLive() != wantsLive || len(all) == mostSurveys {
+			if !ok || isAsked || r.isLive() != wantsLive || len(all) == maxSurveys {
 				continue
 			}
 			all = append(all, asking{key, known})

@@ -49,7 +49,7 @@ func (o *feed) count(e providers.RunEvent) {
 	} else {
 		delete(o.present, *of)
 	}
-	if len(o.workers) >= mostChange {
+	if len(o.workers) >= maxChange {
 		o.workers = append(o.workers[:0], o.workers[len(o.workers)/4:]...)
 	}
 	o.workers = append(o.workers, change{e.Time, e.Step, len(o.present)})

@@ -10,8 +10,8 @@ import (
 
 // Bounds of the screen of workers.
 const (
-	mostCards  = 96 // roles with charts
-	mostFeeds  = 8  // runs that are followed for them
+	maxCards   = 96 // roles with charts
+	maxFeeds   = 8  // runs that are followed for them
 	cardPoints = 60 // of a chart on a card
 	cardTime   = 10 * time.Minute
 )
@@ -36,7 +36,7 @@ func (s *Server) liveRows(r *http.Request) (live []row, all []row, err error) {
 		}
 	}
 	slices.SortStableFunc(live, func(a, b row) int { return b.status.Started.Compare(a.status.Started) })
-	return live[:min(len(live), mostFeeds)], all, nil
+	return live[:min(len(live), maxFeeds)], all, nil
 }
 
 // cardsOf returns the roles that get a card, as far as there is room.
@@ -44,7 +44,7 @@ func cardsOf(rows []row, now time.Time) (cards []roleView, left int) {
 	for i := range rows {
 		cards = append(cards, viewOf(&rows[i], now, true).Roles...)
 	}
-	left = max(0, len(cards)-mostCards)
+	left = max(0, len(cards)-maxCards)
 	return cards[:len(cards)-left], left
 }
 
@@ -99,13 +99,16 @@ func (s *Server) sendWorkers(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusBadGateway, "The runs cannot be listed", err.Error())
 		return
 	}
-	charts := make(map[string][]curve)
-	for _, one := range live {
+	charts, all := make(map[string][]curve), make([]*feed, len(live))
+	for i, one := range live { // all are read at the same time
 		f, release := s.feeds.open(one, ofCards)
+		defer release()
+		all[i] = f
+	}
+	for i, f := range all {
 		if f.wait(r.Context()) == nil {
-			charts[keyOf(one.Address)] = curvesOf(newestOf(f.set.All()), cardPoints)
+			charts[keyOf(live[i].Address)] = curvesOf(newestOf(f.set.All()), cardPoints)
 		}
-		release()
 	}
 	sendJSON(w, charts)
 }

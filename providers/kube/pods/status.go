@@ -85,6 +85,7 @@ func (s *Set) Status(ctx context.Context) (providers.RunStatus, error) {
 // roleOf returns the state of one pod.
 func (s *Set) roleOf(ctx context.Context, p *core.Pod, c *claims) providers.RunRole {
 	r := providers.RunRole{Name: s.role(p), Phase: phase(p), Since: p.CreationTimestamp.Time, Node: p.Spec.NodeName, Reason: reason(p)}
+	r.Pod = p.Namespace + "/" + p.Name
 	ready := 0
 	for _, status := range p.Status.ContainerStatuses {
 		if status.Ready {

@@ -1,12 +1,12 @@
 // Nodes and who uses them: the page is read again when it has changed, and the sections
 // that differ are replaced.
-import { Stream } from "./connection";
+import { at, Stream } from "./connection";
 import { control, soon } from "./controls";
 
 export function cluster(): void {
   const box = control("places")!;
   const load = soon(0, () => {
-    fetch("/cluster", { cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : null)).then((text) => {
+    fetch(at("/cluster"), { cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : null)).then((text) => {
       const fresh = text === null ? null : new DOMParser().parseFromString(text, "text/html").getElementById("places");
       if (fresh) replace(box, fresh);
     }, () => undefined); // the stream tells of a lost connection

@@ -2,6 +2,26 @@
 
 type Handlers = Record<string, (data: any) => void>;
 
+// All paths of the server begin with a secret folder: pages belong to one server.
+const folder = location.pathname.slice(0, location.pathname.indexOf("/", 1));
+const key = "folder";
+try { localStorage.setItem(key, folder); } catch { /* then an old page does not go on after a restart */ }
+
+// at returns the URL of a path of the server.
+export function at(path: string): string {
+  return folder + path;
+}
+
+// goOn opens this page on the server that was started since on the same port, once the
+// browser has opened its link.
+function goOn(): void {
+  let now: string | null = null;
+  try { now = localStorage.getItem(key); } catch { return; }
+  if (now !== null && now !== folder && /^\/[0-9a-f]+$/.test(now)) {
+    location.replace(now + location.pathname.slice(folder.length) + location.search + location.hash);
+  }
+}
+
 const banner = document.getElementById("connection")!;
 
 function say(state: "live" | "lost" | "void" | "off", text: string): void {
@@ -35,7 +55,7 @@ export class Stream {
   }
 
   private open(): void {
-    const source = new EventSource(this.url);
+    const source = new EventSource(at(this.url));
     this.source = source;
     source.onopen = () => {
       if (this.isMain) say("live", "Live");
@@ -56,8 +76,11 @@ export class Stream {
   // ask finds out why a stream was refused, and tries again.
   private async ask(): Promise<void> {
     try {
-      const answer = await fetch("/ping", { cache: "no-store" });
-      if (answer.status === 401) say("void", "The dashboard was started again. Open the new link that it printed.");
+      const answer = await fetch(at("/ping"), { cache: "no-store" });
+      if (answer.status === 401) {
+        say("void", "The dashboard was started again. Open the new link that it printed.");
+        goOn();
+      }
     } catch {
       say("lost", "Disconnected. Connecting again…");
     }
@@ -72,8 +95,8 @@ export class Stream {
 }
 
 // read fetches data of the server.
-export async function read<T>(url: string): Promise<T> {
-  const answer = await fetch(url, { cache: "no-store" });
+export async function read<T>(path: string): Promise<T> {
+  const answer = await fetch(at(path), { cache: "no-store" });
   if (!answer.ok) throw new Error(await answer.text());
   return (await answer.json()) as T;
 }

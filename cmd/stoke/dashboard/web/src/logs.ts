@@ -1,5 +1,5 @@
 // The log of a run: a bounded tail with search, as text only.
-import { Stream } from "./connection";
+import { at, Stream } from "./connection";
 import { control, later } from "./controls";
 
 interface Line { role: string; stream: string; text: string }
@@ -24,7 +24,7 @@ export function log(query: string): void {
     current?.close();
     word = search.value.trim();
     const wanted = `${query}&role=${encodeURIComponent(role.value)}&stream=${stream.value}&q=${encodeURIComponent(word)}`;
-    text.href = "/logs.txt?" + wanted;
+    text.href = at("/logs.txt?" + wanted);
     note.textContent = "Reading…";
     current = new Stream(`/live/logs?${wanted}&lines=${lines}`, {
       reset: () => { box.replaceChildren(); left = 0; isOver = false; },
