@@ -127,7 +127,7 @@ bench: ## Measure whole commands (beside terraform where it is installed), the e
 
 .PHONY: bench-runtime
 bench-runtime: ## Measure whole runs of the trainer, beside an older one's where BEFORE=path/of/stoke-trainer is given.
-	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^BenchmarkRuntime$$' -benchtime 5x -timeout 60m -v ./cmd/stoke-trainer
+	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^Benchmark(Runtime|ShortRun)$$' -benchtime 5x -timeout 60m -v ./cmd/stoke-trainer
 	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^BenchmarkKilledWorker$$' -benchtime 20x -timeout 60m -v ./cmd/stoke-trainer
 
 .PHONY: bench-chaos

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +40,9 @@ func peak(pid int) int64 {
 	return 0
 }
 
-// timed runs an experiment with a stoke-trainer: records and updates per second,
-// and a server's memory.
-func timed(b *testing.B, program string, s spec.Spec) (records, seconds float64, memory int64) {
+// timed runs an experiment with a stoke-trainer, and returns its status at the end and
+// the most memory of a server.
+func timed(b *testing.B, program string, s spec.Spec) (st spec.Status, memory int64) {
 	b.Helper()
 	f := run.Folder(filepath.Join(b.TempDir(), "run"))
 	if err := f.Create(s); err != nil {
@@ -61,7 +62,7 @@ func timed(b *testing.B, program string, s spec.Spec) (records, seconds float64,
 			if err != nil || serr != nil || st.Phase != spec.Succeeded {
 				b.Fatalf("%s: %v, %v, %+v", program, err, serr, st)
 			}
-			return st.Metrics["samples_per_second"], st.Metrics["training_seconds"] / float64(st.Step), memory
+			return st, memory
 		case <-time.After(200 * time.Millisecond):
 		}
 		for _, stat := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
@@ -137,8 +138,58 @@ func kernel(b *testing.B, s spec.Spec) (rate, perCPU float64) {
 	return n / time.Since(began).Seconds(), n / (cpuSeconds(b, syscall.RUSAGE_SELF) - used)
 }
 
-// measured is what the runs of one program gave.
-type measured struct{ rates, shares, cpuShares, overheads []float64 }
+// measured is what the runs of one program gave, by the metric.
+type measured map[string][]float64
+
+func (m measured) add(metric string, v float64) { m[metric] = append(m[metric], v) }
+
+// programs returns the trainers that are measured in turn, and a place for what each gives.
+func programs() (all []string, found []measured) {
+	all = append(all, trainer)
+	if before := os.Getenv("STOKE_TRAINER_BEFORE"); before != "" {
+		all = append(all, before)
+	}
+	for range all {
+		found = append(found, make(measured))
+	}
+	return all, found
+}
+
+// report reports the medians of each program.
+func report(b *testing.B, found []measured) {
+	for i, suffix := range []string{"", "-before"}[:len(found)] {
+		for metric, all := range found[i] {
+			b.ReportMetric(middle(all), metric+suffix)
+		}
+	}
+	if rates := found[0]["records/s"]; len(found) > 1 && len(rates) > 0 {
+		var ratios []float64
+		for i, rate := range rates {
+			ratios = append(ratios, rate/found[1]["records/s"][i])
+		}
+		b.ReportMetric(middle(ratios), "×before")
+	}
+}
+
+// runtimes returns the experiments of BenchmarkRuntime: the quickstart's model with both
+// strategies, and 100 updates of ElasticDL's tutorial, of 64 records of each of two workers.
+func runtimes(b *testing.B) map[string]spec.Spec {
+	all := make(map[string]spec.Spec)
+	for _, batch := range []int{64, 256, 1024} {
+		for strategy, servers := range map[string]int{spec.StrategyParameterServer: 1, spec.StrategyAllReduce: 0} {
+			s := small()
+			s.Strategy, s.ParameterServer.Replicas = strategy, servers
+			s.BatchSize, s.MicroBatch, s.Optimizer.Momentum, s.Epochs = batch, 0, 0.9, 100
+			all[fmt.Sprintf("mlp/%s/batch=%04d", strategy, batch)] = s
+		}
+	}
+	s := small()
+	s.Name, s.Model, s.Strategy, s.ParameterServer.Replicas = "elasticdl", "mnist-cnn", spec.StrategyAllReduce, 0
+	s.BatchSize, s.BatchPer, s.MicroBatch, s.Epochs, s.MaxSteps = 64, spec.BatchPerWorker, 0, 1, 100
+	s.Dataset = must(prepareDigits(filepath.Join(b.TempDir(), "digits"), 12_800))
+	all["elasticdl"] = s
+	return all
+}
 
 // BenchmarkRuntime trains whole runs, in turn with the program that
 // STOKE_TRAINER_BEFORE names: the same machine is never equally fast for long.
@@ -147,47 +198,66 @@ type measured struct{ rates, shares, cpuShares, overheads []float64 }
 // that all roles use, from their start to their end, means something on a busy
 // one as well. The overhead is the additional time of an update.
 func BenchmarkRuntime(b *testing.B) {
-	programs := []string{trainer}
-	if before := os.Getenv("STOKE_TRAINER_BEFORE"); before != "" {
-		programs = append(programs, before)
-	}
-	for _, batch := range []int{64, 256, 1024} {
-		b.Run(fmt.Sprintf("mlp/batch=%d", batch), func(b *testing.B) {
-			s := small()
-			s.BatchSize, s.MicroBatch, s.Optimizer.Momentum, s.Epochs = batch, 0, 0.9, 100
-			found := make([]measured, len(programs))
-			var ratios []float64
+	all := runtimes(b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b.Run(name, func(b *testing.B) {
+			s := all[name]
+			trainers, found := programs()
 			for b.Loop() {
 				alone, aloneCPU := kernel(b, s)
-				for i, p := range programs {
+				for i, p := range trainers {
 					used := cpuSeconds(b, syscall.RUSAGE_CHILDREN)
-					records, seconds, memory := timed(b, p, s)
+					st, memory := timed(b, p, s)
 					used = cpuSeconds(b, syscall.RUSAGE_CHILDREN) - used
 					after, afterCPU := kernel(b, s)
-					rate, f := (alone+after)/2, &found[i]
-					cpuShare := float64(s.Epochs) * 1500 / used / ((aloneCPU + afterCPU) / 2)
+					rate, rateCPU := (alone+after)/2, (aloneCPU+afterCPU)/2
 					alone, aloneCPU = after, afterCPU
-					f.cpuShares = append(f.cpuShares, cpuShare)
-					overhead := 1000 * (seconds - float64(batch)/rate)
-					f.rates, f.shares, f.overheads = append(f.rates, records), append(f.shares, records/rate), append(f.overheads, overhead)
-					b.Logf("%s: %.0f records/s, %.2f of the kernel's %.0f, %.2f by CPU time; %.2f ms per update, %.2f of them overhead; %d MB in the server",
-						filepath.Base(filepath.Dir(p)), records, records/rate, rate, cpuShare, 1000*seconds, overhead, memory>>20)
-				}
-				if n := len(found[0].rates) - 1; len(programs) > 1 {
-					ratios = append(ratios, found[0].rates[n]/found[1].rates[n])
+					records, update := st.Metrics["samples_per_second"], 1e6*st.Metrics["training_seconds"]/float64(st.Step)
+					share, shareCPU := records/rate, float64(st.Records)/used/rateCPU
+					f := found[i]
+					f.add("records/s", records)
+					f.add("of-kernel", share)
+					f.add("of-kernel-by-CPU", shareCPU)
+					f.add("µs-overhead/update", update*(1-share))
+					f.add("µs-kernel/record", 1e6/rate)
+					b.Logf("%s: %.0f records/s, %.2f of the kernel's (%s on the cores of %d workers: %.2f µs per record), %.2f by CPU time; "+
+						"%.0f µs per update, %.0f of them overhead; %d MB in the server", filepath.Base(filepath.Dir(p)),
+						records, share, cpu.Kernel, s.Worker.Replicas, 1e6/rate, shareCPU, update, update*(1-share), memory>>20)
 				}
 			}
-			b.ReportMetric(middle(found[0].rates), "records/s")
-			b.ReportMetric(middle(found[0].shares), "of-kernel")
-			b.ReportMetric(middle(found[0].cpuShares), "of-kernel-by-CPU")
-			b.ReportMetric(middle(found[0].overheads), "ms-overhead/update")
-			if len(ratios) > 0 {
-				b.ReportMetric(middle(found[1].rates), "records/s-before")
-				b.ReportMetric(middle(found[1].shares), "of-kernel-before")
-				b.ReportMetric(middle(found[1].cpuShares), "of-kernel-by-CPU-before")
-				b.ReportMetric(middle(found[1].overheads), "ms-overhead/update-before")
-				b.ReportMetric(middle(ratios), "×before")
+			report(b, found)
+		})
+	}
+}
+
+// BenchmarkShortRun measures the CPU time of 200 updates as in the tutorial of the chart
+// distributed-tensorflow: 20 records an update, two servers, two workers, and a
+// perceptron with 128 hidden units (there: 100). What a run of one update takes, start and
+// end included, does not count.
+func BenchmarkShortRun(b *testing.B) {
+	data := must(prepareDigits(filepath.Join(b.TempDir(), "digits"), 4000))
+	for _, asynchronous := range []bool{true, false} {
+		b.Run(fmt.Sprintf("asynchronous=%t", asynchronous), func(b *testing.B) {
+			s := small()
+			s.Dataset, s.Asynchronous, s.ParameterServer.Replicas = data, asynchronous, 2
+			s.BatchSize, s.MicroBatch, s.Epochs = 20, 0, 2
+			trainers, found := programs()
+			for b.Loop() {
+				for i, p := range trainers {
+					var used [2]float64
+					for j, steps := range []int{1, 201} {
+						s.MaxSteps = steps
+						before := cpuSeconds(b, syscall.RUSAGE_CHILDREN)
+						timed(b, p, s)
+						used[j] = cpuSeconds(b, syscall.RUSAGE_CHILDREN) - before
+					}
+					found[i].add("CPU-s/200-updates", used[1]-used[0])
+					found[i].add("CPU-s/start", used[0])
+					b.Logf("%s: 200 updates took %.2f s of CPU time, and a run of one update %.2f s",
+						filepath.Base(filepath.Dir(p)), used[1]-used[0], used[0])
+				}
 			}
+			report(b, found)
 		})
 	}
 }

@@ -75,18 +75,10 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		os.Setenv(trainerVersion, strings.TrimSpace(string(text)))
-		digits = spec.Dataset{Path: filepath.Join(dir, "digits")}
-		out, err := exec.Command(trainer, "dataset", "prepare", "--format", "synthetic-digits",
-			"--train", "1500", "--test", "400", "--to", digits.Path).Output()
-		var manifest dataset.Manifest
-		if err == nil {
-			err = json.Unmarshal(out, &manifest)
-		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "prepare: %v\n%s", err, out)
+		if digits, err = prepareDigits(filepath.Join(dir, "digits"), 1500); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		digits.Hash = manifest.Hash
 		// Runs wait more than they compute: more of them at a time than cores.
 		flag.Parse()
 		if f := flag.Lookup("test.parallel"); f.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
@@ -94,6 +86,20 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// prepareDigits makes a data set of so many training records and 400 test records.
+func prepareDigits(path string, train int) (spec.Dataset, error) {
+	out, err := exec.Command(trainer, "dataset", "prepare", "--format", "synthetic-digits",
+		"--train", fmt.Sprint(train), "--test", "400", "--to", path).Output()
+	var manifest dataset.Manifest
+	if err == nil {
+		err = json.Unmarshal(out, &manifest)
+	}
+	if err != nil {
+		return spec.Dataset{}, fmt.Errorf("prepare: %w\n%s", err, out)
+	}
+	return spec.Dataset{Path: path, Hash: manifest.Hash}, nil
 }
 
 // small is a run of a few seconds at most.

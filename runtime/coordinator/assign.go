@@ -201,7 +201,11 @@ func (d *dispatch) lease(m *member, t *unit, version int64) wire.Lease {
 func (d *dispatch) open() *update {
 	s := d.shape
 	u := &update{Contribution: d.queue.next(s.batch), workers: s.workers, leaf: s.leaf}
-	u.cutUnits(blocks(u.leaves(), mostBlocks(len(d.members))))
+	lengths := blocks(u.leaves(), mostBlocks(len(d.members)))
+	if len(d.members) > 1 && d.pace.tooShortToRob() {
+		lengths, _ = shareOut(u.leaves(), len(d.members))
+	}
+	u.cutUnits(lengths)
 	for _, t := range u.units {
 		t.setback = d.setbacks.findSetback(t)
 	}

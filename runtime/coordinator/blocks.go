@@ -86,6 +86,10 @@ func (u *update) recut(idlers, most int) {
 // worker gets its next lease: within less, its report may be on its way.
 const robAfter = 5 * time.Millisecond
 
+// tooShortToRob reports whether no worker would get another one's second block of an update
+// in time: each worker then gets one block, and pushes once.
+func (p *pace) tooShortToRob() bool { return p.each > 0 && p.each < 2*robAfter }
+
 // secondLease returns the longest lease of the update that its holder has not
 // begun: it computes another one, and takes longer than others; nil: none.
 func (u *update) secondLease() *lease {

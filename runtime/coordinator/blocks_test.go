@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -105,6 +106,26 @@ func TestJoiningWorkersGetHalves(t *testing.T) {
 	for i, m := range []*member{second, third, fourth} {
 		if !slices.Equal(m.holds(), got[i:i+1]) {
 			t.Errorf("worker %d has %v", m.Index, m.holds())
+		}
+	}
+}
+
+// Where no worker could get another one's second block in time, each has one block, unless
+// another number of blocks shares the leases better.
+func TestShortUpdatesHaveOneBlockForEachWorker(t *testing.T) {
+	for _, tt := range []struct {
+		workers int
+		each    time.Duration
+		want    int
+	}{{2, 2*robAfter - 1, 2}, {2, 2 * robAfter, 4}, {2, 0, 4}, {1, robAfter, 2}, {3, robAfter, 6}} {
+		c, _, join := assigning(t, 32, tt.workers)
+		for i := range tt.workers {
+			join(i)
+		}
+		c.pace.each, c.shape = tt.each, shape{tt.workers, 32, 1}
+		c.queue = &queue{epochs: 1, gaps: ledger.Ranges{{0, 100}}}
+		if u := c.open(); len(u.units) != tt.want || u.missing != tt.want {
+			t.Errorf("%d workers, %v for an update: %d blocks, want %d", tt.workers, tt.each, len(u.units), tt.want)
 		}
 	}
 }

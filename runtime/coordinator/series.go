@@ -24,12 +24,13 @@ type pace struct {
 	updates int           // of the next series; below 2: each update is opened by itself
 	single  int           // updates that are made before the first series
 	at      time.Time     // when the newest updates were made; zero: training has paused since
+	each    time.Duration // of the newest updates; 0: it is not known yet
 }
 
 func newPace(most time.Duration) pace { return pace{most: cmp.Or(most, seriesTime)} }
 
 // begin begins a term.
-func (p *pace) begin() { p.updates, p.single, p.at = 1, 2*wire.MostAhead, time.Time{} }
+func (p *pace) begin() { p.updates, p.single, p.at, p.each = 1, 2*wire.MostAhead, time.Time{}, 0 }
 
 // pause notes that training pauses: the time of the next updates has other work in it.
 func (p *pace) pause() { p.at = time.Time{} }
@@ -42,8 +43,8 @@ func (p *pace) take(updates int, now time.Time) {
 		return
 	}
 	fit := time.Duration(wire.MostAhead)
-	if each := took / time.Duration(updates); each > 0 {
-		fit = min(fit, p.most/each)
+	if p.each = took / time.Duration(updates); p.each > 0 {
+		fit = min(fit, p.most/p.each)
 	}
 	p.updates = max(1, min(2*p.updates, int(fit)))
 	if p.single > 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/dataset"
@@ -374,14 +375,17 @@ func TestResultDoesNotDependOnWorkersOrServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := pointsSpec()
 			s.BatchSize, s.MicroBatch, s.Epochs = tt.batch, tt.micro, tt.epochs
-			sameForAllShapes(t, s, tt.steps)
+			sameForAllShapes(t, s, tt.steps, 1e-4)
 			s.Deterministic = true
-			sameForAllShapes(t, s, tt.steps)
+			sameForAllShapes(t, s, tt.steps, 0) // exactly: sums are made in a fixed order
 		})
 	}
 }
 
-func sameForAllShapes(t *testing.T, s spec.Spec, steps int64) {
+// sameForAllShapes fails where the results of other workers and servers differ by more than
+// a fraction.
+func sameForAllShapes(t *testing.T, s spec.Spec, steps int64, fraction float64) {
+	t.Helper()
 	var want map[string]float64
 	for _, shape := range []struct{ workers, servers int }{{1, 1}, {3, 1}, {3, 2}, {2, 3}} {
 		s.Worker.Replicas, s.ParameterServer.Replicas = shape.workers, shape.servers
@@ -396,7 +400,7 @@ func sameForAllShapes(t *testing.T, s spec.Spec, steps int64) {
 				t.Errorf("accuracy %g", got["accuracy"])
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" { // exactly: sums are made in a fixed order
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(fraction, 0)); diff != "" {
 			t.Errorf("%+v: %s", shape, diff)
 		}
 	}

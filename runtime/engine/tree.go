@@ -22,6 +22,27 @@ type branch struct {
 // returns the vectors that the tree has no use for.
 func (t *Tree) Add(sums []float32, leaves int) (spare [][]float32) {
 	t.parts = append(t.parts, branch{sums, leaves})
+	return t.mergeEqual()
+}
+
+// Neighbour returns the vector that Add would merge the sums of the next leaves into; nil:
+// it would keep them. A caller that adds them there itself calls Grow, in place of Add.
+func (t *Tree) Neighbour(leaves int) []float32 {
+	if n := len(t.parts); n > 0 && t.parts[n-1].leaves == leaves {
+		return t.parts[n-1].sums
+	}
+	return nil
+}
+
+// Grow counts the leaves that the caller has added to Neighbour, and returns the vectors
+// that the tree has no use for.
+func (t *Tree) Grow(leaves int) (spare [][]float32) {
+	t.parts[len(t.parts)-1].leaves += leaves
+	return t.mergeEqual()
+}
+
+// mergeEqual merges the last parts as long as two have as many leaves.
+func (t *Tree) mergeEqual() (spare [][]float32) {
 	for n := len(t.parts); n > 1 && t.parts[n-2].leaves == t.parts[n-1].leaves; n-- {
 		spare = append(spare, t.merge())
 	}

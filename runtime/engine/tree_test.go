@@ -49,6 +49,9 @@ func TestSumsAreATree(t *testing.T) {
 		if got, want := s.Sums()[0], reference(leaves); got != want {
 			t.Errorf("%d leases: %g, want %g", n, got, want)
 		}
+		if got := sumInPlace(leaves); got != s.Sums()[0] {
+			t.Errorf("%d leases that the caller adds: %g, want %g", n, got, s.Sums()[0])
+		}
 		differs = differs || s.Sums()[0] != chain
 		// Blocks that were added up elsewhere give the same.
 		for width := 2; width <= 64; width *= 2 {
@@ -72,4 +75,19 @@ func TestSumsAreATree(t *testing.T) {
 	if !differs {
 		t.Error("the order made no difference: this test shows nothing")
 	}
+}
+
+// sumInPlace adds leases up where the tree would merge them.
+func sumInPlace(leaves []float32) float32 {
+	s := &Tree{Merge: plus}
+	for _, v := range leaves {
+		if into := s.Neighbour(1); into != nil {
+			into[0] += v
+			s.Grow(1)
+		} else {
+			s.Add([]float32{v}, 1)
+		}
+	}
+	s.Finish()
+	return s.Sums()[0]
 }

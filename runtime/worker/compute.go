@@ -338,11 +338,16 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	return r, err != nil, err
 }
 
-// sum computes a block's leases, one after the other, and adds them up in
-// s.sums. losses has one for each where there are several.
+// sum computes a block's leases, one after the other, and adds them up in s.sums: in a
+// deterministic run as a tree, else as the engine does. losses has one for each where they
+// are added up one by one.
 func (s *session) sum(ctx context.Context, b *batch) (total engine.Result, losses []float64, err error) {
 	total.Finite = true
-	several := b.Leaves() > 1
+	records := b.Leaf
+	if !s.Spec.Deterministic {
+		records = 0
+	}
+	several := records > 0 && b.Leaves() > 1
 	s.spare = append(s.spare, s.tree.Clear()...)
 	step := func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
 		if p.First {
@@ -355,11 +360,11 @@ func (s *session) sum(ctx context.Context, b *batch) (total engine.Result, losse
 		}
 		return result, nil
 	}
-	err = s.eachMicroBatch(ctx, b, b.Leaf, step, func(r engine.Result) {
+	err = s.eachMicroBatch(ctx, b, records, step, func(r engine.Result) {
 		add(&total, r)
 		if several {
 			losses = append(losses, r.Loss)
-			s.spare = append(s.spare, s.tree.Add(s.vector(), 1)...)
+			s.addLeaf()
 		}
 	})
 	if several && err == nil {
@@ -367,6 +372,19 @@ func (s *session) sum(ctx context.Context, b *batch) (total engine.Result, losse
 		s.sums = append(s.sums[:0], span{0, s.tree.Sums()})
 	}
 	return total, losses, err
+}
+
+// addLeaf adds the sums of a lease to the tree.
+func (s *session) addLeaf() {
+	into := s.tree.Neighbour(1)
+	if into == nil {
+		s.spare = append(s.spare, s.tree.Add(s.vector(), 1)...)
+		return
+	}
+	for _, p := range s.sums { // without a copy of them
+		merge(into[p.offset:p.offset+len(p.sums)], p.sums)
+	}
+	s.spare = append(s.spare, s.tree.Grow(1)...)
 }
 
 // vector returns a copy of the sums.

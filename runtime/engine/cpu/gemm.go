@@ -16,6 +16,9 @@ const (
 	longTile = 192 // three blocks
 )
 
+// Kernel names the matrix products that the layers are made of, for benchmarks.
+const Kernel = "gonum Sgemm"
+
 var level3 gonum.Implementation
 
 // tiles cuts an m × n matrix into pieces that gonum computes serially.
