@@ -3,16 +3,22 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stokehq/stoke/providers/connect/podtest"
 )
 
-// TestAllReduceRealPods trains by all-reduce in real pods: a pod is deleted, another
-// one killed, and the run rescaled to two workers and back, while it goes on. It
-// trains to its end, and its accuracy is an output.
+// TestAllReduceRealPods trains by all-reduce in real pods: pods are deleted, another
+// one killed, and the run rescaled to two workers and back, while it goes on.
 func TestAllReduceRealPods(t *testing.T) {
 	c := podtest.Start(t, podtest.Options{Nodes: 2})
 	l := newPodLab(t, c, trainerImage(t, c), "reduce")
@@ -51,10 +57,39 @@ func TestAllReduceRealPods(t *testing.T) {
 		t.Errorf("the benchmark left %s, before it there were %s", after, before)
 	}
 	l.destroyed()
+}
 
-	l = newPodLab(t, c, l.trainer, "reduced")
-	l.strategy, l.workers, l.wait, l.epochs = `strategy = "all_reduce"`, 3, "", 3
+// ownEpochs are the epochs of a run that lasts for longer than what is done to it: some
+// minutes with the cores that its workers may use.
+const ownEpochs = 800
+
+// TestAllReduceRealPodsPreempted trains by all-reduce in real pods to the end, and takes
+// the accuracy from the state: a pod of a higher priority takes the place of one worker,
+// another worker is deleted, and the run is rescaled to two workers and back.
+func TestAllReduceRealPodsPreempted(t *testing.T) {
+	c := podtest.Start(t, podtest.Options{Nodes: 2})
+	l := newPodLab(t, c, trainerImage(t, c), "preempted")
+	least := l.twoOnEach()
+	l.strategy, l.workers, l.priority, l.epochs = `strategy = "all_reduce"`, 4, "low", ownEpochs
+	began := time.Now()
 	l.apply()
+	is := l.goesOn(4, 0)
+	id := l.id()
+	c.Kubectl(t, guestPods(1, least/2), "create", "-f", "-") // the room of one worker
+	taken := l.awaitPreempted()
+	is = l.goesOn(3, is.Step)
+	c.Kubectl(t, "", "delete", "deployment", "guest", "--wait=true")
+	is = l.goesOn(4, is.Step)
+	c.Kubectl(t, "", "-n", l.ns, "delete", "pod", "--wait=true",
+		"-l", fmt.Sprintf("stoke.dev/role=worker,batch.kubernetes.io/job-completion-index=%d", (taken+1)%4))
+	is = l.goesOn(4, is.Step)
+	for _, l.workers = range []int{2, 4} {
+		l.apply()
+		is = l.goesOn(l.workers, is.Step)
+	}
+	t.Logf("worker %d was preempted; after %v the run is at step %d of %d", taken, time.Since(began).Round(time.Second), is.Step, is.Steps)
+	l.wait = ""
+	l.apply() // waits for the end
 	accuracy, err := strconv.ParseFloat(strings.TrimSpace(l.run(0, "output", "-raw", "accuracy")), 64)
 	if err != nil || accuracy < 0.5 || accuracy > 1 {
 		t.Errorf("accuracy %v, %v", accuracy, err)
@@ -62,6 +97,31 @@ func TestAllReduceRealPods(t *testing.T) {
 	if is := l.status(); is.Phase != "succeeded" || is.Trains && is.Step != is.Steps {
 		t.Errorf("status %+v", is)
 	}
+	if again := l.id(); again != id {
+		t.Errorf("it is another run by now: %s, %s", id, again)
+	}
+	t.Logf("accuracy %v after %v", accuracy, time.Since(began).Round(time.Second))
 	l.run(0, "plan", "-detailed-exitcode")
 	l.destroyed()
+}
+
+// awaitPreempted waits until the scheduler preempts a worker, and returns its index.
+func (l *podLab) awaitPreempted() (index int) {
+	l.t.Helper()
+	l.Wait(l.t, "a worker is preempted", func(ctx context.Context) (bool, error) {
+		pods, err := l.Client.CoreV1().Pods(l.ns).List(ctx, metav1.ListOptions{LabelSelector: "stoke.dev/role=worker"})
+		if err != nil {
+			return false, err
+		}
+		for _, p := range pods.Items {
+			for _, is := range p.Status.Conditions {
+				if is.Type == core.DisruptionTarget && is.Status == core.ConditionTrue && is.Reason == core.PodReasonPreemptionByScheduler {
+					index, err = strconv.Atoi(p.Labels["batch.kubernetes.io/job-completion-index"])
+					return err == nil, err
+				}
+			}
+		}
+		return false, errors.New("no pod of a worker is a target of the scheduler")
+	})
+	return index
 }

@@ -77,20 +77,15 @@ func (l *podLab) unattended() {
 	l.destroyed()
 }
 
-// preempted has pods of a higher priority take the place of half of the workers, three
-// times: the others train alone, and all do once those pods are gone.
-func (l *podLab) preempted() {
-	least := l.twoOnEach()
-	l.workers, l.priority = 4, "low"
-	l.apply()
-	is := l.goesOn(4, 0)
-	id := l.id()
-	l.Kubectl(l.t, fmt.Sprintf(`
+// guestPods returns a deployment of pods of a higher priority than the workers', each with so
+// many thousandths of a core.
+func guestPods(n int, cpu int64) string {
+	return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: guest, namespace: default}
 spec:
-  replicas: 2
+  replicas: %d
   selector: {matchLabels: {app: guest}}
   template:
     metadata: {labels: {app: guest}}
@@ -99,7 +94,18 @@ spec:
       terminationGracePeriodSeconds: 1
       containers:
       - {name: guest, image: %s, args: [serve, ":8080"], resources: {requests: {cpu: %dm}}}
-`, podtest.Demo, least/2), "create", "-f", "-") // each needs the room of one worker
+`, n, podtest.Demo, cpu)
+}
+
+// preempted has pods of a higher priority take the place of half of the workers, three
+// times: the others train alone, and all do once those pods are gone.
+func (l *podLab) preempted() {
+	least := l.twoOnEach()
+	l.workers, l.priority = 4, "low"
+	l.apply()
+	is := l.goesOn(4, 0)
+	id := l.id()
+	l.Kubectl(l.t, guestPods(2, least/2), "create", "-f", "-") // each needs the room of one worker
 	is = l.goesOn(2, is.Step)
 	l.Wait(l.t, "the guests run", func(context.Context) (bool, error) {
 		ready := l.Kubectl(l.t, "", "get", "deployment", "guest", "-o", "jsonpath={.status.readyReplicas}")

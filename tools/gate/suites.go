@@ -127,7 +127,7 @@ func suites() []suite {
 		{name: "e2e-kills", about: "stoke killed 120 times while it works on runs in a cluster", real: true, needs: []need{kubernetes},
 			env: append([]string{"STOKE_KILLS=120"}, real...), packages: []string{"cmd/stoke"}, run: "^TestKubernetesKills$", timeout: 30 * time.Minute},
 		{name: "e2e-pods", about: "the suites with real pods, on containerd and the kubelet", tags: e2e, real: true, needs: podNeeds, env: real,
-			packages: []string{"cmd/...", "providers/..."}, run: "RealPods|^TestContainerdTakesThem$", skip: "Scenarios", processes: 2, timeout: 20 * time.Minute},
+			packages: []string{"cmd/...", "providers/..."}, run: "RealPods|^TestContainerdTakesThem$", skip: "Scenarios", processes: 2, timeout: 30 * time.Minute},
 		{name: "e2e-scenarios", about: "a run in real pods that are preempted and drained, and whose nodes lose their power", tags: e2e, real: true,
 			needs: podNeeds, env: real, packages: []string{"cmd/stoke"}, run: "RealPodsScenarios", timeout: 40 * time.Minute},
 		cluster("e2e-metal-cluster", "a cluster of three machines, changed in place and by hand, and taken apart",

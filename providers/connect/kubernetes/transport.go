@@ -136,9 +136,12 @@ func passing(err error) bool {
 	return isConnection(err) || isLostHTTP2(err)
 }
 
-// isLostHTTP2 reports a request whose HTTP/2 connection ended: pings were not answered, or
-// the server closed the connection. net/http has no type for these errors.
+// isLostHTTP2 reports a request whose HTTP/2 connection or stream ended: pings were not
+// answered, the server closed the connection, or it gave up the request, as an overloaded
+// API server does. net/http has no type for these errors.
 func isLostHTTP2(err error) bool {
-	return strings.Contains(err.Error(), "http2: client connection lost") ||
-		strings.Contains(err.Error(), "http2: server sent GOAWAY and closed the connection")
+	text := err.Error()
+	return strings.Contains(text, "http2: client connection lost") ||
+		strings.Contains(text, "http2: server sent GOAWAY and closed the connection") ||
+		strings.Contains(text, "INTERNAL_ERROR; received from peer") || strings.Contains(text, "REFUSED_STREAM; received from peer")
 }

@@ -128,3 +128,37 @@ func TestLostHTTP2Connection(t *testing.T) {
 		})
 	}
 }
+
+// TestAbortedHTTP2Stream: a request that the API server gave up, as it does when it is
+// overloaded, is sent again.
+func TestAbortedHTTP2Stream(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch} {
+		t.Run(method, func(t *testing.T) {
+			first := atomic.Bool{}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if first.CompareAndSwap(false, true) {
+					panic(http.ErrAbortHandler)
+				}
+				io.WriteString(w, r.Proto)
+			}))
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			defer server.Close()
+			waits := 0
+			r := &retrying{next: server.Client().Transport, waiting: func(_ context.Context, err error) { waits++; t.Log(err) }}
+			r.patience.Store(int64(time.Minute))
+			req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := r.RoundTrip(req)
+			if err != nil {
+				t.Fatalf("the request is not sent again: %v", err)
+			}
+			defer resp.Body.Close()
+			if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "HTTP/2.0" || waits != 1 {
+				t.Errorf("%q, %v after %d waits", got, err, waits)
+			}
+		})
+	}
+}
