@@ -153,7 +153,7 @@ func TestUpdatesStayOnTheDevice(t *testing.T) {
 						return
 					}
 					bytes := 4 * int64(model.Length(b.options.Workload.Vars))
-					perUpdate := int64(4 * 4) // loss, accuracy, squares, moments
+					perUpdate := int64(5 * 4) // loss, accuracy, squares, moments, whether all are finite
 					evaluations := int64(b.seen("evaluation")+1) * 2 * 4
 					if down := interpreter.Counts().Down; down > checkpoints*vectors*bytes+2*st.Step*perUpdate+evaluations {
 						t.Errorf("%d bytes came from the device in %d updates and %d checkpoints", down, st.Step, checkpoints)
@@ -215,6 +215,117 @@ type slowedReplica struct {
 func (r slowedReplica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows) (engine.Staged, error) {
 	r.pause()
 	return r.Updater.Stage(ctx, b, rows)
+}
+
+// An update of a series whose sums are not finite: the device makes neither that one nor a
+// later one, and the run goes on from the update before it, without a checkpoint. Where the sums
+// stay so, that update only is skipped.
+func TestSeriesOnTheDeviceIsNotFinite(t *testing.T) {
+	s := residentSpec(1, 12)
+	for name, times := range map[string]int{"once": 1, "always": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			b := unserved(t, s, linear{size: 4})
+			layered(b)
+			device := new(xlatest.Device)
+			ill := &poisoned{Engine: xla.New(device), epoch: 8, times: times}
+			b.engine = ill
+			b.serve()
+			st := b.run()
+			if st.Phase != spec.Succeeded || st.Records != 600*12 {
+				t.Fatalf("status %+v", st)
+			}
+			if ill.ahead == 0 || ill.found < 2 {
+				t.Errorf("%d results came later, and the update was computed %d times", ill.ahead, ill.found)
+			}
+			skipped, restored := 0, 0
+			for _, e := range b.lines() {
+				if e.Skipped {
+					skipped++
+				}
+				if e.Type == spec.EventRestore && e.Step > 0 {
+					if restored++; !strings.HasPrefix(e.Message, "attached to ") || e.Step < 8*12 || e.Step >= 9*12 {
+						t.Errorf("the run went back: %+v", e)
+					}
+				}
+			}
+			if skipped != min(1, times-1) || restored != 1 {
+				t.Errorf("%d updates skipped, %d groups formed again", skipped, restored)
+			}
+			if times == 1 {
+				near(t, "the final model", ordinary(t, s), b.parameters(), 1e-5)
+			}
+			if err := device.Fault(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// poisoned is an engine that computes sums that are not finite of a batch of one epoch.
+type poisoned struct {
+	engine.Engine
+	epoch uint64 // the batch with the first record
+	times int    // the batch is healthy afterwards
+	found int    // how often it was staged
+	ahead int    // results that came later
+}
+
+func (p *poisoned) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
+	r, err := p.Engine.Build(m, o)
+	if err != nil {
+		return nil, err
+	}
+	return &poisonedReplica{Updater: r.(engine.Updater), p: p}, nil
+}
+
+type poisonedReplica struct {
+	engine.Updater
+	p      *poisoned
+	weight float64 // of the records of the pass
+}
+
+// weighed is a batch with the weight of its records.
+type weighed struct {
+	engine.Staged
+	weight float64
+}
+
+func (r *poisonedReplica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows) (engine.Staged, error) {
+	weight := 0.0
+	for _, w := range b.Weights {
+		weight += float64(w)
+	}
+	given := *b
+	if b.Epoch == r.p.epoch && slices.Contains(b.Records, 0) {
+		if r.p.found++; r.p.found <= r.p.times {
+			given.Weights = slices.Repeat([]float32{math.MaxFloat32}, len(b.Weights)) // the losses add up to infinity
+		}
+	}
+	s, err := r.Updater.Stage(ctx, &given, rows)
+	return weighed{s, weight}, err
+}
+
+func (r *poisonedReplica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	r.weight += s.(weighed).weight
+	result, err := r.Updater.Step(ctx, s.(weighed).Staged, p)
+	if !p.Last {
+		return result, err
+	}
+	weight := r.weight
+	r.weight, result.Weight = 0, weight
+	if later := result.Later; later != nil {
+		r.p.ahead++
+		result.Later = func() (engine.Result, error) {
+			whole, err := later()
+			whole.Weight = weight
+			return whole, err
+		}
+	}
+	return result, err
+}
+
+func (r *poisonedReplica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, out []float32) (engine.Result, error) {
+	return r.Updater.Evaluate(ctx, s.(weighed).Staged, p, out)
 }
 
 // A device that makes no updates leaves them to the member, and the run goes on.

@@ -72,6 +72,9 @@ type Pass struct {
 	// the same sums, and its results begin at zero. Evaluate ignores it, and so do
 	// replicas without Update.
 	Keep bool
+	// Ahead, together with Keep, lets the call return before the numbers of its result are
+	// there; see Result.Later. A replica may ignore it.
+	Ahead bool
 }
 
 // Result holds the sums over a pass's records, so that results of any split
@@ -86,6 +89,11 @@ type Result struct {
 	// Squares, with Pass.Keep, is the sum of the squares of the kept sums, moments
 	// excepted.
 	Squares float64
+	// Later, after Pass.Ahead, waits for the numbers and returns the whole result; this one
+	// has the weight only. Any goroutine may call it, any number of times. Where the whole
+	// result is not finite, no Update without sums has changed anything since this call, and
+	// none does before the next First.
+	Later func() (Result, error)
 }
 
 // Staged is a batch on the device, made by Replica.Stage. The replica that

@@ -20,9 +20,9 @@ type Resident struct {
 	of      [2]int64   // term and version that the sums belong to
 	whole   bool       // the sums are of ids and of no other contribution, and a pass is under way
 	ids     []int64
-	squares float64 // of the sums, as Result has it
-	spoiled bool    // no update may be made of the sums
-	failed  bool    // the device makes no updates
+	results []Result // of these contributions
+	spoiled bool     // no update may be made of the sums
+	failed  bool     // the device makes no updates
 }
 
 // NewResident makes the replica resident. Put gives it the parameters.
@@ -87,7 +87,7 @@ func (r *Resident) Begin(term, version int64) (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at := [2]int64{term, version}; !r.whole || r.of != at {
-		r.of, r.ids, r.whole, r.spoiled, first = at, nil, false, false, true
+		r.of, r.ids, r.results, r.whole, r.spoiled, first = at, nil, nil, false, false, true
 	}
 	return first
 }
@@ -96,7 +96,7 @@ func (r *Resident) Begin(term, version int64) (first bool) {
 func (r *Resident) Keep(id int64, result Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.whole, r.ids, r.squares = true, append(r.ids, id), result.Squares
+	r.whole, r.ids, r.results = true, append(r.ids, id), append(r.results, result)
 }
 
 // Spoil makes the sums on the device ones that no update may be made of, until a pass
@@ -107,17 +107,42 @@ func (r *Resident) Spoil() {
 	r.spoiled = true
 }
 
-// Sums returns the sum of the squares of the sums on the device, which is not a number
-// after Spoil; ok is false unless they are the sums of just these contributions to the
-// update of a version.
-func (r *Resident) Sums(term, version int64, ids []int64) (squares float64, ok bool) {
+// Sums returns the sum of the squares of the sums on the device; ok is false unless they are
+// the sums of just these contributions to the update of a version.
+func (r *Resident) Sums(term, version int64, ids []int64) (s Squares, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	want, has := slices.Sorted(slices.Values(ids)), slices.Sorted(slices.Values(r.ids))
-	if squares = r.squares; r.spoiled {
-		squares = math.NaN()
+	return Squares{r.results, r.spoiled}, r.whole && r.of == [2]int64{term, version} && slices.Equal(want, has)
+}
+
+// Squares is the sum of the squares of sums on the device.
+type Squares struct {
+	results []Result // of the contributions
+	spoiled bool
+}
+
+// Known reports whether Wait returns at once.
+func (s Squares) Known() bool {
+	return !slices.ContainsFunc(s.results, func(r Result) bool { return r.Later != nil })
+}
+
+// Wait returns the sum, which is not a number where no update may be made of the sums.
+func (s Squares) Wait() (sum float64, err error) {
+	finite := !s.spoiled
+	for _, r := range s.results {
+		if r.Later != nil {
+			if r, err = r.Later(); err != nil {
+				return math.NaN(), err
+			}
+			finite = finite && r.Finite
+		}
+		sum = r.Squares
 	}
-	return squares, r.whole && r.of == [2]int64{term, version} && slices.Equal(want, has)
+	if !finite {
+		return math.NaN(), nil
+	}
+	return sum, nil
 }
 
 // Commit makes the update of a version from the sums on the device. slots are the
@@ -127,7 +152,8 @@ func (r *Resident) Commit(term, version int64, weight float64, recipe optimizer.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.commit(weight, recipe, slots)
-	r.of, r.ids, r.whole, r.failed = [2]int64{term, version + 1}, nil, err == nil, err != nil
+	r.of, r.ids, r.results = [2]int64{term, version + 1}, nil, nil
+	r.whole, r.failed = err == nil, err != nil
 	return err
 }
 

@@ -78,7 +78,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	s.limitCores()
 	s.changed.ring()
 	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
-	s.note(spec.Event{Type: spec.EventRestore})
+	s.note(s.version, spec.Event{Type: spec.EventRestore})
 	return wire.Answer{}
 }
 

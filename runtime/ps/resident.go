@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/optimizer"
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -18,6 +19,19 @@ type resident struct {
 	replica *engine.Resident // nil: the worker has none
 	current bool             // it has the present parameters and slots
 	ahead   bool             // and the server's are older
+	// promised are updates that were made on the device before their numbers were known: it
+	// makes none after sums that are not finite. No other request than the one for these
+	// updates finds any.
+	promised []promise
+	norms    map[point]float64 // squared norms of promised updates that are known now
+}
+
+// promise is an update, made at a point, whose numbers come later.
+type promise struct {
+	point
+	decision
+	squares engine.Squares
+	weight  float64
 }
 
 // Reside makes a replica the device of this member's worker; nil: it has none. Parameters
@@ -46,22 +60,87 @@ func (d *resident) hasSums(s *Server, ids []int64) bool {
 	return slices.ContainsFunc(ids, func(id int64) bool { return s.pending[id].sums == nil })
 }
 
-// complete is Server.complete for sums on the device. Called with mu held.
-func (d *resident) complete(s *Server, ids []int64) wire.Answer {
+// complete is Server.complete for sums on the device. Where the member decides alone, the numbers
+// may come later. Called with mu held.
+func (d *resident) complete(s *Server, ids []int64, alone bool) wire.Answer {
 	squares, ok := d.replica.Sums(s.term, s.version, ids)
 	if !ok { // the next term computes the update again
 		return refuse("the device has no sums of contributions %v", ids)
 	}
-	s.sum = &sum{resident: true}
+	promises := alone && d.current && len(s.followers) == 0 && !squares.Known()
+	total := 0.0
+	if !promises {
+		refused := d.redeem(s)
+		var err error
+		if total, err = squares.Wait(); refused == nil && err != nil {
+			refused = d.lose(s, err)
+		}
+		if refused != nil {
+			return *refused
+		}
+	}
+	s.sum = &sum{resident: true, promises: promises, squares: squares}
 	for _, id := range ids {
 		s.sum.taken = append(s.sum.taken, s.pending[id].Contribution)
 		s.sum.weight += s.pending[id].Weight
 		delete(s.pending, id)
 	}
-	if math.IsInf(squares, 0) || math.IsNaN(squares) {
+	if math.IsInf(total, 0) || math.IsNaN(total) {
 		return wire.Answer{}
 	}
-	return wire.Answer{SquaredNorm: squares / (s.sum.weight * s.sum.weight), Finite: true}
+	return wire.Answer{SquaredNorm: total / (s.sum.weight * s.sum.weight), Finite: true}
+}
+
+// record remembers an update that is decided, and notes it; a promised one later. Called with
+// mu held, before the version grows.
+func (d *resident) record(s *Server, r *sum, a wire.Apply) {
+	made := decision{a, r.taken}
+	if r.promises {
+		d.promised = append(d.promised, promise{point{s.term, s.version}, made, r.squares, r.weight})
+		return
+	}
+	remember(s, made)
+	s.note(s.version+1, spec.Event{Type: spec.EventUpdate, Skipped: a.Skip, Taken: r.taken})
+}
+
+// redeem waits for the numbers of all promised updates, and records these updates. Where one
+// is not finite, the device has made neither that one nor a later one: the server goes back
+// to the version before it, and the answer refuses the request. The next term makes it by
+// itself. Called with mu held.
+func (d *resident) redeem(s *Server) *wire.Answer {
+	all := d.promised
+	d.promised = nil
+	for _, p := range all {
+		squares, err := p.squares.Wait()
+		if err != nil {
+			return d.lose(s, err)
+		}
+		norm := squares / (p.weight * p.weight)
+		if math.IsInf(norm, 0) || math.IsNaN(norm) {
+			s.version, s.present = p.version, new(version)
+			s.changed.ring()
+			answer := refuse("update %d of a series is not finite", p.version+1)
+			return &answer
+		}
+		if d.norms == nil {
+			d.norms = make(map[point]float64)
+		}
+		d.norms[p.point] = norm
+		p.apply.Scale = p.apply.Recipe.ClipScale(norm)
+		remember(s, p.decision)
+		s.note(p.version+1, spec.Event{Type: spec.EventUpdate, Taken: p.taken})
+	}
+	return nil
+}
+
+// lose ends the server's part in the term: the device has lost the parameters. The answer
+// refuses the request. Called with mu held.
+func (d *resident) lose(s *Server, err error) *wire.Answer {
+	s.log.Error("the parameters on the device are lost", "error", err)
+	d.current, d.ahead, d.promised, s.term = false, false, nil, 0
+	s.changed.ring()
+	answer := refuse("the parameters on the device are lost: %v", err)
+	return &answer
 }
 
 // update makes the update of a sum on the device. Called with mu held.
@@ -90,6 +169,9 @@ func (d *resident) update(s *Server, r *sum, a wire.Apply) *wire.Answer {
 // error the server holds no parameters, and the answer refuses the request that reads
 // them. Called with mu held.
 func (d *resident) fetch(s *Server) *wire.Answer {
+	if refused := d.redeem(s); refused != nil {
+		return refused
+	}
 	if !d.ahead {
 		return nil
 	}
@@ -103,11 +185,7 @@ func (d *resident) fetch(s *Server) *wire.Answer {
 		vectors[i] = all[i].v
 	}
 	if err := d.replica.Fetch(vectors); err != nil {
-		s.log.Error("the parameters on the device are lost", "error", err)
-		d.current, s.term = false, 0
-		s.changed.ring()
-		answer := refuse("the parameters on the device are lost: %v", err)
-		return &answer
+		return d.lose(s, err)
 	}
 	s.values, s.slots = all[0], all[1:]
 	return nil

@@ -14,18 +14,43 @@ func prepareAll(ctx context.Context, s *Server, p wire.Prepare) wire.Answer {
 		return wire.Answer{Error: fmt.Sprintf("%d updates at once are too many", n+1)}
 	}
 	a := s.prepare(ctx, p)
-	var made wire.Series
+	var before []wire.Answer
 	for _, next := range p.Then {
 		if !a.Finite {
 			break
 		}
-		made.SquaredNorms = append(made.SquaredNorms, a.SquaredNorm)
+		before = append(before, a)
 		a = s.prepare(ctx, next)
 	}
-	if len(made.SquaredNorms) > 0 {
-		a.Series = &made
+	return redeemAll(s, p, before, a)
+}
+
+// redeemAll returns the answer to a request for updates, once the numbers of all of them
+// are known.
+func redeemAll(s *Server, p wire.Prepare, before []wire.Answer, last wire.Answer) wire.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused := s.resident.redeem(s); refused != nil {
+		return *refused
 	}
-	return a
+	norm := func(i int, a wire.Answer) float64 {
+		if known, ok := s.resident.norms[point{p.Term, p.Version + int64(i)}]; ok {
+			return known
+		}
+		return a.SquaredNorm
+	}
+	last.SquaredNorm = norm(len(before), last)
+	if len(before) > 0 {
+		last.Series = &wire.Series{}
+		for i, a := range before {
+			last.Series.SquaredNorms = append(last.Series.SquaredNorms, norm(i, a))
+		}
+		if at := p.Version + int64(len(before)); s.term != p.Term || s.version < at { // another coordinator has begun a term
+			return refuse("now at version %d of term %d", s.version, s.term)
+		}
+	}
+	s.resident.norms = nil
+	return last
 }
 
 // remember keeps the decision about an update that is made. A member of a group keeps the

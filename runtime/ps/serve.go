@@ -89,6 +89,13 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 	return l.answer(wire.Answer{Error: "a worker may not ask for " + m.Type.String()})
 }
 
+// redeem waits until no update is promised.
+func (s *Server) redeem() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resident.redeem(s) // after a refusal the request finds the version before the update
+}
+
 // push reads a contribution straight into the buffer that is kept.
 func (s *Server) push(l *link, m *wire.Message) error {
 	var p wire.Push
@@ -155,6 +162,7 @@ func (s *Server) refuseUnread(p wire.Push) wire.Answer {
 func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) error {
 	var a wire.Answer
 	var err error
+	s.redeem() // another coordinator may have named them
 	switch m.Type {
 	case wire.TypeLeave:
 		var how wire.Leave

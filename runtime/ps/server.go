@@ -361,7 +361,7 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 		return wire.Answer{Error: fmt.Sprintf("weights sum up to %g, not %g", weight, p.Weight)}
 	}
 	if s.resident.hasSums(s, p.IDs) {
-		return s.resident.complete(s, p.IDs)
+		return s.resident.complete(s, p.IDs, p.Alone != nil)
 	}
 	s.sum = newSum()
 	s.add(p.IDs)
@@ -440,7 +440,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		s.group.begin()
 	}
 	s.sum = nil
-	remember(s, decision{a, r.taken})
+	s.resident.record(s, r, a)
 	s.version++
 	s.present = new(version)
 	if s.group == nil { // members already take contributions of the next version
@@ -455,17 +455,16 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		}
 	}
 	s.changed.ring()
-	s.note(spec.Event{Type: spec.EventUpdate, Skipped: a.Skip, Taken: r.taken})
 	return wire.Answer{}
 }
 
 // note writes a line to the server's own account. That is there to be compared
 // with the ledger: the run goes on without it. Called with mu held.
-func (s *Server) note(e spec.Event) {
+func (s *Server) note(step int64, e spec.Event) {
 	if s.applied == nil {
 		return
 	}
-	e.Time, e.Term, e.Step = time.Now(), s.term, s.version
+	e.Time, e.Term, e.Step = time.Now(), s.term, step
 	for _, c := range e.Taken {
 		e.Records += c.End - c.Start
 		e.Epoch = c.Epoch

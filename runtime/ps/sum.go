@@ -16,6 +16,8 @@ type sum struct {
 	whole    []float32 // in a group: the sums of all shares
 	taken    []spec.Contribution
 	resident bool // the sums are on the worker's device
+	squares  engine.Squares
+	promises bool // the squares come later
 }
 
 // values returns the sums of the vector that the server holds.

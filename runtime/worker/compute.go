@@ -82,7 +82,7 @@ func (s *session) report(b *batch, r wire.Report) error {
 }
 
 func (s *session) sendReport(b *wire.Lease, r wire.Report) error {
-	s.reports.add(b, r)
+	s.reports.add(b, r, nil)
 	return s.reports.flush(s.coordinator)
 }
 
@@ -322,20 +322,30 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	push.Worker = s.Index
 	lease, reported := b.Lease, b.reported
 	b.reported = true // or will be, once the servers have answered
-	defer s.Spent.begin(communicating)()
+	communicated := s.Spent.begin(communicating)
 	err = s.exchange.contribute(push, sums, func(refused bool) error {
 		if refused {
 			return s.sendReport(&lease, wire.Report{Dropped: true})
 		}
 		return s.sendReport(&lease, r)
 	})
+	communicated()
 	if early && !reported && err == nil { // the members wait for the push, not for the report
-		s.reports.add(&lease, r)
+		s.reports.add(&lease, r, total.Later)
 		if !b.Waits || !r.Finite {
-			err = s.reports.flush(s.coordinator)
+			err = s.flush()
 		}
 	}
 	return r, err != nil, err
+}
+
+// flush sends all reports once their numbers are there.
+func (s *session) flush() error {
+	computed := s.Spent.begin(computing)
+	s.reports.complete()
+	computed()
+	defer s.Spent.begin(communicating)()
+	return s.reports.flush(s.coordinator)
 }
 
 // sum computes a block's leases, one after the other, and adds them up in s.sums: in a

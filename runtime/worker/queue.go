@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -51,15 +52,58 @@ func (q *queue) next() wire.Lease {
 // reports are the reports that the coordinator does not need at once.
 type reports struct {
 	mu      sync.Mutex
-	waiting []wire.Report
+	waiting []waitingReport
+}
+
+// waitingReport is a report; with later it lacks its numbers.
+type waitingReport struct {
+	wire.Report
+	later func() (engine.Result, error) // see engine.Result.Later
 }
 
 // add adds the report on a lease.
-func (r *reports) add(of *wire.Lease, report wire.Report) {
+func (r *reports) add(of *wire.Lease, report wire.Report, later func() (engine.Result, error)) {
 	report.ID, report.Term, report.Evaluate = of.ID, of.Term, of.Evaluate
 	r.mu.Lock()
-	r.waiting = append(r.waiting, report)
+	r.waiting = append(r.waiting, waitingReport{report, later})
 	r.mu.Unlock()
+}
+
+// lacksNumbers reports whether one of the reports waits for its numbers.
+func (r *reports) lacksNumbers() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.waiting, func(w waitingReport) bool { return w.later != nil })
+}
+
+// complete waits for the numbers of all reports. A lease whose numbers are not finite is dropped,
+// as its holder makes no update of it: the next term computes it by itself.
+func (r *reports) complete() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.completeAll()
+}
+
+// completeAll is complete with mu held.
+func (r *reports) completeAll() {
+	for i := range r.waiting {
+		w := &r.waiting[i]
+		if w.later == nil {
+			continue
+		}
+		result, err := w.later()
+		w.later = nil
+		head := wire.Report{ID: w.ID, Term: w.Term, Version: w.Version}
+		switch whole := reported(result); {
+		case err != nil:
+			head.Error, head.Fault = err.Error(), faultOf(err)
+		case !whole.Finite:
+			head.Dropped = true
+		default:
+			head.Weight, head.Loss, head.Metrics, head.Finite = whole.Weight, whole.Loss, whole.Metrics, true
+		}
+		w.Report = head
+	}
 }
 
 // flush sends all reports in one message.
@@ -70,8 +114,11 @@ func (r *reports) flush(to *wire.Conn) error {
 	if n < 0 {
 		return nil
 	}
-	last := r.waiting[n]
-	last.Before = r.waiting[:n]
+	r.completeAll()
+	last := r.waiting[n].Report
+	for _, w := range r.waiting[:n] {
+		last.Before = append(last.Before, w.Report)
+	}
 	r.waiting = r.waiting[:0]
 	return to.Send(wire.TypeReport, last, nil)
 }

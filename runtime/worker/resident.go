@@ -52,11 +52,13 @@ func (s *session) resident(b *batch) *residence {
 }
 
 // sum computes a lease in the pass of the update, which has all leases of it, and clears
-// s.sums.
+// s.sums. Within a series it does not wait for the lease's numbers: the device computes one
+// lease after the other.
 func (r *residence) sum(ctx context.Context, b *batch) (total engine.Result, losses []float64, err error) {
 	first := r.replica.Begin(b.Term, r.loaded.version)
+	ahead := b.Early && !b.reported && (b.Waits || r.reports.lacksNumbers())
 	step := func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
-		p.First, p.Keep = p.First && first, true
+		p.First, p.Keep, p.Ahead = p.First && first, true, ahead
 		result, err := r.replica.Step(ctx, staged, p)
 		if err != nil {
 			return result, fmt.Errorf("compute gradients: %w", err)

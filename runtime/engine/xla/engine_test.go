@@ -78,11 +78,14 @@ func (p *pair) isVariance(i int) bool {
 	return false
 }
 
-func (p *pair) values(r engine.Replica) []float32 {
+func (p *pair) values(r engine.Replica) []float32 { return p.vector(r, 0) }
+
+// vector returns the parameters, 0, or a slot of the optimizer.
+func (p *pair) vector(r engine.Replica, number int) []float32 {
 	p.t.Helper()
 	vars, _ := r.Layout()
 	v := make([]float32, model.Length(vars))
-	if err := r.Get(0, 0, v); err != nil {
+	if err := r.Get(number, 0, v); err != nil {
 		p.t.Fatal(err)
 	}
 	return v

@@ -39,7 +39,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 	if err != nil {
 		return engine.Result{}, fmt.Errorf("evaluate: %w", r.fail(err))
 	}
-	return r.finish(stats), nil
+	return finish(r.total, stats), nil
 }
 
 // evaluateAll evaluates a batch's micro-batches one by one.

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
@@ -175,14 +176,14 @@ func (s *source) evaluate() (string, error) {
 	return f.Text(s.name("evaluate"), stats.Add(added), counts.Select(rows, rows.Fill(0))), nil
 }
 
-// begin is () → (sums, stats), all zeros.
+// begin is () → (sums, stats, valid): zeros, and a 1.
 func (s *source) begin() string {
 	f := stablehlo.New(s.precision)
 	var results []value
 	for _, v := range s.vars {
 		results = append(results, f.Fill(stablehlo.F32, 0, v.Shape...))
 	}
-	return f.Text(s.name("begin"), append(results, f.Fill(stablehlo.F32, 0, s.stats()))...)
+	return f.Text(s.name("begin"), append(results, f.Fill(stablehlo.F32, 0, s.stats()), f.Constant(stablehlo.F32, 1))...)
 }
 
 // split is (vector) → (variables).
@@ -206,9 +207,10 @@ func (s *source) join() string {
 	return f.Text(s.name("join"), stablehlo.Concatenate(0, append(parts, f.Argument(stablehlo.F32, s.stats()))...))
 }
 
-// tally is (sums, stats) → (a vector, zeros in place of the stats). Behind the stats, the
-// vector has the sum of the squares of the trained variables' sums, and the sum of the
-// moments' sizes: a number that is not finite in any sum makes one of them not finite.
+// tally is (sums, stats, valid) → (a vector, zeros in place of the stats, valid). Behind the
+// stats, the vector has the sum of the squares of the trained variables' sums, the sum of
+// the moments' sizes, and valid: a number that is not finite in any sum makes one of them not
+// finite, and valid becomes 0 then, and stays 0.
 func (s *source) tally() string {
 	f := stablehlo.New(s.precision)
 	trained, moments := f.Constant(stablehlo.F32, 0), f.Constant(stablehlo.F32, 0)
@@ -219,9 +221,14 @@ func (s *source) tally() string {
 			trained = trained.Add(flat.Multiply(flat).Sum(0))
 		}
 	}
-	stats := f.Argument(stablehlo.F32, s.stats())
+	stats, valid := f.Argument(stablehlo.F32, s.stats()), f.Argument(stablehlo.F32)
 	f.Donate(len(s.vars), 1)
-	return f.Text(s.name("tally"), stablehlo.Concatenate(0, stats, trained.Reshape(1), moments.Reshape(1)), stats.Fill(0))
+	f.Donate(len(s.vars)+1, 2)
+	size := stats.Abs().Sum(0).Add(trained).Add(moments)
+	finite := size.Compare(stablehlo.LessOrEqual, f.Constant(stablehlo.F32, math.MaxFloat32))
+	valid = finite.Select(valid, valid.Fill(0))
+	all := stablehlo.Concatenate(0, stats, trained.Reshape(1), moments.Reshape(1), valid.Reshape(1))
+	return f.Text(s.name("tally"), all, stats.Fill(0), valid)
 }
 
 // extract is (count micro-batches, index) → the micro-batch of that index, without keys: an

@@ -31,6 +31,7 @@ type replica struct {
 	variables []Buffer
 	updated   [][]Buffer // slots on the device, one buffer for each variable
 	sums      []Buffer   // and the stats behind them; nil: no pass of Steps is under way
+	valid     Buffer     // 1 as long as all kept sums of the pass are finite, then 0
 	stats     Buffer     // of a pass of Evaluates
 	numbers   Buffer     // of the last update; nil: there was none
 	placed    []float32  // their values
@@ -203,8 +204,8 @@ func (r *replica) take(ctx context.Context, s engine.Staged) (*staged, error) {
 
 // dropPass ends the pass that is under way.
 func (r *replica) dropPass() {
-	closeAll(r.sums)
-	r.sums = nil
+	closeAll(append(r.sums, r.valid))
+	r.sums, r.valid = nil, nil
 	if r.stats != nil {
 		_ = r.stats.Close()
 		r.stats = nil
@@ -214,7 +215,11 @@ func (r *replica) dropPass() {
 func (r *replica) beginSteps() (err error) {
 	r.dropPass()
 	r.total = engine.Result{Finite: true}
-	r.sums, err = r.run("begin", r.begin)
+	all, err := r.run("begin", r.begin)
+	if err == nil {
+		last := len(all) - 1
+		r.sums, r.valid = all[:last:last], all[last]
+	}
 	return err
 }
 
@@ -259,7 +264,7 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 		return engine.Result{}, err
 	}
 	r.reported = all
-	result := r.finish(all[n:])
+	result := finish(r.total, all[n:])
 	result.Finite = result.Finite && optimizer.Finite(all[:n])
 	if p.Ready != nil {
 		trained := model.TrainedLength(r.vars)
@@ -271,24 +276,53 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 	return result, nil
 }
 
-// keepSums waits for the numbers of a pass whose sums stay on the device. It zeroes the
-// stats.
-func (r *replica) keepSums(engine.Pass) (engine.Result, error) {
-	results, err := r.run("tally", r.tally, r.sums...)
+// keepSums ends a pass whose sums stay on the device. It zeroes the stats.
+func (r *replica) keepSums(p engine.Pass) (engine.Result, error) {
+	n := len(r.vars)
+	results, err := r.run("tally", r.tally, append(r.sums[:len(r.sums):len(r.sums)], r.valid)...)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	r.sums[len(r.vars)] = results[1]
-	n := r.source.stats()
-	numbers, err := r.download(results[0], n+2, nil)
-	r.queue.end(time.Now())
-	if err != nil {
-		return engine.Result{}, err
-	}
-	result := r.finish(numbers[:n])
-	result.Squares = float64(numbers[n])
-	result.Finite = result.Finite && optimizer.Finite(numbers[n:])
+	r.sums[n], r.valid = results[1], results[2]
+	total := r.total
 	r.total = engine.Result{Finite: true}
+	if p.Ahead {
+		return r.promise(total, results[0]), nil
+	}
+	result, err := r.tallied(total, results[0])
+	r.queue.end(time.Now())
+	return result, err
+}
+
+// promise returns a result whose numbers come later. Their copy from the device begins at once:
+// it goes on beside the next runs.
+func (r *replica) promise(total engine.Result, tally Buffer) engine.Result {
+	var whole engine.Result
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		whole, failed = r.tallied(total, tally)
+	}()
+	return engine.Result{Weight: total.Weight, Finite: true, Later: func() (engine.Result, error) {
+		<-done
+		if failed != nil {
+			return engine.Result{}, fmt.Errorf("step: %w", r.explain(failed))
+		}
+		return whole, nil
+	}}
+}
+
+// tallied waits for the numbers of kept sums, and adds them to the result of their pass.
+func (r *replica) tallied(total engine.Result, tally Buffer) (engine.Result, error) {
+	n := r.source.stats()
+	numbers, err := r.download(tally, n+3, nil)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	result := finish(total, numbers[:n])
+	result.Squares = float64(numbers[n])
+	result.Finite = numbers[n+2] == 1
 	return result, nil
 }
 
@@ -310,9 +344,8 @@ func (r *replica) download(b Buffer, n int, into []float32) ([]float32, error) {
 	return into[:n], nil
 }
 
-// finish makes the result of a pass from its stats.
-func (r *replica) finish(stats []float32) engine.Result {
-	result := r.total
+// finish adds the stats to the result of their pass.
+func finish(result engine.Result, stats []float32) engine.Result {
 	result.Loss = float64(stats[0])
 	result.Metrics = make([]float64, len(stats)-1)
 	for i, v := range stats[1:] {

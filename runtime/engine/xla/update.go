@@ -63,7 +63,11 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	for _, slot := range r.updated[:kind.slots()] {
 		arguments = append(arguments, slot...)
 	}
-	results, err := program.Run(append(append(arguments, gradients...), r.numbers)...)
+	arguments = append(append(arguments, gradients...), r.numbers)
+	if kind.resident {
+		arguments = append(arguments, r.valid)
+	}
+	results, err := program.Run(arguments...)
 	if err != nil {
 		return err
 	}
@@ -251,7 +255,8 @@ func (k updateKind) numbers(r optimizer.Recipe, weight float64) []float32 {
 }
 
 // updating is (variables, slots, vector of sums, numbers) → (variables, slots). Where the
-// sums are resident, they are a list, and the program has zeros in their place.
+// sums are resident, they are a list, the program has zeros in their place, and valid is its
+// last argument: with 0 it leaves variables and slots as they are.
 func (s *source) updating(k updateKind) string {
 	f := stablehlo.New(s.precision)
 	lists := [][]value{s.variables(f)} // results in the order of the arguments
@@ -261,6 +266,10 @@ func (s *source) updating(k updateKind) string {
 	sums := s.gradients(f, k)
 	all := f.Argument(stablehlo.F32, numbersOfUpdate)
 	scalar := func(i int) value { return all.SliceDim(0, i, i+1).Reshape() }
+	var valid value
+	if k.resident {
+		valid = f.Argument(stablehlo.F32)
+	}
 	factor := scalar(numberMean)
 	if k.clips {
 		factor = factor.Multiply(s.clip(f, sums, factor, scalar(numberClip)))
@@ -282,6 +291,9 @@ func (s *source) updating(k updateKind) string {
 			u.apply(k, own, g, v.Decay)
 		}
 		for j, list := range lists {
+			if k.resident {
+				own[j] = valid.Like(own[j]).Compare(stablehlo.Greater, own[j].Fill(0)).Select(own[j], list[i])
+			}
 			list[i] = own[j]
 		}
 	}

@@ -3,7 +3,10 @@ package xla_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/xla/xlatest"
@@ -190,6 +193,70 @@ func TestKeptSums(t *testing.T) {
 		if got, err := r.Step(t.Context(), stage(t, r, xlatest.Batch(m, 9, 1, 1)), pass); err != nil || got.Finite {
 			t.Errorf("sums that are not finite: %+v, %v", got, err)
 		}
+	}
+}
+
+// With Ahead a step returns before its numbers are there, and they are those of a step
+// without. After sums that are not finite, no update changes anything before a First, and no
+// result is finite.
+func TestNumbersThatComeLater(t *testing.T) {
+	m := everything()
+	recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.9}
+	p := newPair(t, m, 0.1, engine.Options{MicroBatch: 2})
+	q := newPair(t, m, 0.1, engine.Options{MicroBatch: 2})
+	train := func(r engine.Replica, pass engine.Pass, batches ...*engine.Batch) (all []engine.Result) {
+		t.Helper()
+		for i, b := range batches {
+			pass.First, pass.Last, pass.Keep = i == 0, true, true
+			result, err := r.Step(t.Context(), stage(t, r, b), pass)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pass.Ahead != (result.Later != nil) {
+				t.Fatalf("ahead %v: %+v", pass.Ahead, result)
+			}
+			all = append(all, result)
+			if err := r.(engine.Updater).Update(nil, 2, recipe); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, r := range all {
+			if r.Later == nil {
+				continue
+			}
+			whole, err := r.Later()
+			again, _ := r.Later()
+			if err != nil || whole.Weight != r.Weight || fmt.Sprint(whole) != fmt.Sprint(again) {
+				t.Errorf("%+v, then %+v and %+v (%v)", r, whole, again, err)
+			}
+			all[i] = whole
+		}
+		return all
+	}
+	var batches []*engine.Batch
+	for i := range 4 {
+		batches = append(batches, xlatest.Batch(m, uint64(i), 1, 1))
+	}
+	want := train(p.xla, engine.Pass{}, batches...)
+	got := train(q.xla, engine.Pass{Ahead: true}, batches...)
+	if !cmp.Equal(want, got) || !slices.Equal(p.values(p.xla), q.values(q.xla)) {
+		t.Errorf("ahead: %+v, want %+v; the parameters are off by %.2g", got, want, off(p.values(p.xla), q.values(q.xla)))
+	}
+	after := append(append([]*engine.Batch{batches[0]}, xlatest.Batch(m, 1, 3e38, 3e38)), batches...)
+	train(p.xla, engine.Pass{}, batches[0])
+	for i, r := range train(q.xla, engine.Pass{Ahead: true}, after...) {
+		if r.Finite != (i == 0) {
+			t.Errorf("update %d: %+v", i, r)
+		}
+	}
+	for slot := range 2 {
+		if d := off(p.vector(p.xla, slot), q.vector(q.xla, slot)); d != 0 {
+			t.Errorf("vector %d is off by %.2g after sums that are not finite", slot, d)
+		}
+	}
+	want, got = train(p.xla, engine.Pass{}, batches...), train(q.xla, engine.Pass{Ahead: true}, batches...)
+	if !cmp.Equal(want, got) || !slices.Equal(p.values(p.xla), q.values(q.xla)) {
+		t.Errorf("after a First: %+v, want %+v", got, want)
 	}
 }
 

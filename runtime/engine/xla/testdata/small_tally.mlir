@@ -1,5 +1,5 @@
 module @small_tally {
-  func.func public @main(%a0: tensor<3x3x1x4xf32>, %a1: tensor<4xf32>, %a2: tensor<4xf32>, %a3: tensor<4xf32>, %a4: tensor<16x3xf32>, %a5: tensor<3xf32>, %a6: tensor<4xf32>, %a7: tensor<4xf32>, %a8: tensor<2xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<2xf32>) {
+  func.func public @main(%a0: tensor<3x3x1x4xf32>, %a1: tensor<4xf32>, %a2: tensor<4xf32>, %a3: tensor<4xf32>, %a4: tensor<16x3xf32>, %a5: tensor<3xf32>, %a6: tensor<4xf32>, %a7: tensor<4xf32>, %a8: tensor<2xf32> {tf.aliasing_output = 1 : i32}, %a9: tensor<f32> {tf.aliasing_output = 2 : i32}) -> (tensor<5xf32>, tensor<2xf32>, tensor<f32>) {
     %0 = stablehlo.constant dense<0.000000000e+00> : tensor<f32>
     %1 = stablehlo.reshape %a0 : (tensor<3x3x1x4xf32>) -> tensor<36xf32>
     %2 = stablehlo.multiply %1, %1 : tensor<36xf32>
@@ -27,10 +27,18 @@ module @small_tally {
     %24 = stablehlo.abs %a7 : tensor<4xf32>
     %25 = stablehlo.reduce(%24 init: %0) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
     %26 = stablehlo.add %23, %25 : tensor<f32>
-    %27 = stablehlo.reshape %20 : (tensor<f32>) -> tensor<1xf32>
-    %28 = stablehlo.reshape %26 : (tensor<f32>) -> tensor<1xf32>
-    %29 = stablehlo.concatenate %a8, %27, %28, dim = 0 : (tensor<2xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<4xf32>
-    %30 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    return %29, %30 : tensor<4xf32>, tensor<2xf32>
+    %27 = stablehlo.abs %a8 : tensor<2xf32>
+    %28 = stablehlo.reduce(%27 init: %0) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %29 = stablehlo.add %28, %20 : tensor<f32>
+    %30 = stablehlo.add %29, %26 : tensor<f32>
+    %31 = stablehlo.constant dense<3.402823466e+38> : tensor<f32>
+    %32 = stablehlo.compare LE, %30, %31 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %33 = stablehlo.select %32, %a9, %0 : tensor<i1>, tensor<f32>
+    %34 = stablehlo.reshape %20 : (tensor<f32>) -> tensor<1xf32>
+    %35 = stablehlo.reshape %26 : (tensor<f32>) -> tensor<1xf32>
+    %36 = stablehlo.reshape %33 : (tensor<f32>) -> tensor<1xf32>
+    %37 = stablehlo.concatenate %a8, %34, %35, %36, dim = 0 : (tensor<2xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<5xf32>
+    %38 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    return %37, %38, %33 : tensor<5xf32>, tensor<2xf32>, tensor<f32>
   }
 }
