@@ -18,6 +18,7 @@ import (
 	"github.com/stokehq/stoke/runtime/model/zoo"
 	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // measurement is what bench measures, and its result.
@@ -43,7 +44,7 @@ type measurement struct {
 const (
 	modeResident = "resident" // records and parameters stay on the device: forward, backward, update
 	modeStaged   = "staged"   // the next records are copied during the running step
-	modeWorker   = "worker"   // as staged, and each update's loss and norm on the host: a run with one worker
+	modeWorker   = "worker"   // as staged, with loss and norm of each update, after each series: a run with one worker
 	modeLease    = "lease"    // parameters and several micro-batches up, sums down: with parameter servers
 )
 
@@ -255,19 +256,32 @@ func (b *bench) stepOf(ctx context.Context) (func(n int) error, error) {
 				return nil, <-failed
 			}
 		}
+		var later []func() (engine.Result, error)
 		for i := range n {
 			s, err := next(i)
 			if err != nil {
 				return err
 			}
-			if _, err := b.replica.Step(ctx, s, engine.Pass{First: i == 0, Last: kept, Keep: kept}); err != nil {
+			result, err := b.replica.Step(ctx, s, engine.Pass{First: i == 0, Last: kept, Keep: kept, Ahead: kept})
+			if err != nil {
 				return err
+			}
+			if result.Later != nil {
+				later = append(later, result.Later)
 			}
 			if staged {
 				s.Release()
 			}
 			if err := u.Update(nil, float64(b.Batch), recipe); err != nil {
 				return err
+			}
+			if len(later) == wire.MostAhead { // as at the end of a series
+				for _, wait := range later {
+					if _, err := wait(); err != nil {
+						return err
+					}
+				}
+				later = later[:0]
 			}
 		}
 		_, err := b.replica.Step(ctx, resident[0], engine.Pass{Last: true})

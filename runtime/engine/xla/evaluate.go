@@ -14,7 +14,12 @@ import (
 // Evaluate implements engine.Replica. Predictions are what the last layer gives, for
 // classes logits; predictions for records of weight 0 are zeros.
 func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, out []float32) (engine.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	batch, err := r.take(ctx, s)
+	if err == nil {
+		err = r.force()
+	}
 	if err == nil && p.First {
 		r.dropPass()
 		r.total = engine.Result{Finite: true}

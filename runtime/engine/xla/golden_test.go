@@ -41,6 +41,13 @@ func TestProgramsAreGolden(t *testing.T) {
 	if err := r.(engine.Updater).Update(nil, 2, recipe); err != nil {
 		t.Fatal(err)
 	}
+	pass := engine.Pass{Last: true, Keep: true, Ahead: true}
+	if _, err := r.Step(t.Context(), stage(t, r, xlatest.Batch(m, 2, 1, 1)), pass); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.(engine.Updater).Update(nil, 2, recipe); err != nil {
+		t.Fatal(err)
+	}
 	p.pass(r, 2, b, func(s engine.Staged, pass engine.Pass) (engine.Result, error) {
 		return r.Evaluate(t.Context(), s, pass, nil)
 	})

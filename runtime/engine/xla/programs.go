@@ -133,20 +133,14 @@ func (s *source) step(count int) (string, error) {
 	sums := s.variables(f)
 	stats := f.Argument(stablehlo.F32, s.stats())
 	n := s.network(f, variables, true)
-	outputs, back, err := n.forward()
+	added, gradients, err := s.gradientsOf(n)
 	if err != nil {
 		return "", err
 	}
-	added, gradient := n.loss(outputs)
-	back(gradient)
 	first := len(variables)
 	var results []value
-	for i, v := range s.vars {
-		total := sums[i]
-		if g := n.sums[v.Name]; g != nil {
-			total = total.Add(g)
-		}
-		results = append(results, total)
+	for i, g := range gradients {
+		results = append(results, sums[i].Add(g))
 	}
 	results = append(results, stats.Add(added))
 	if count > 1 {
@@ -156,6 +150,25 @@ func (s *source) step(count int) (string, error) {
 		f.Donate(first+i, i)
 	}
 	return f.Text(s.name("step"), results...), nil
+}
+
+// gradientsOf computes forward and backward. It returns the stats of the micro-batch, and the
+// sums for each variable.
+func (s *source) gradientsOf(n *network) (stats value, sums []value, err error) {
+	outputs, back, err := n.forward()
+	if err != nil {
+		return nil, nil, err
+	}
+	stats, gradient := n.loss(outputs)
+	back(gradient)
+	for i, v := range s.vars {
+		g := n.sums[v.Name]
+		if g == nil { // the loss does not depend on it
+			g = n.Fill(stablehlo.F32, 0, s.vars[i].Shape...)
+		}
+		sums = append(sums, g)
+	}
+	return stats, sums, nil
 }
 
 // evaluate is (variables, stats, micro-batch) → (stats, outputs): forward with running
@@ -213,22 +226,28 @@ func (s *source) join() string {
 // finite, and valid becomes 0 then, and stays 0.
 func (s *source) tally() string {
 	f := stablehlo.New(s.precision)
+	sums := s.variables(f)
+	stats, valid := f.Argument(stablehlo.F32, s.stats()), f.Argument(stablehlo.F32)
+	f.Donate(len(s.vars), 1)
+	f.Donate(len(s.vars)+1, 2)
+	all, still := s.tallyOf(f, sums, stats, valid)
+	return f.Text(s.name("tally"), all, stats.Fill(0), still)
+}
+
+// tallyOf returns the vector of tally, and valid.
+func (s *source) tallyOf(f *stablehlo.Function, sums []value, stats, valid value) (all, still value) {
 	trained, moments := f.Constant(stablehlo.F32, 0), f.Constant(stablehlo.F32, 0)
-	for i, v := range s.variables(f) {
+	for i, v := range sums {
 		if flat := v.Reshape(v.Size()); s.vars[i].Kind == model.Moment {
 			moments = moments.Add(flat.Abs().Sum(0))
 		} else {
 			trained = trained.Add(flat.Multiply(flat).Sum(0))
 		}
 	}
-	stats, valid := f.Argument(stablehlo.F32, s.stats()), f.Argument(stablehlo.F32)
-	f.Donate(len(s.vars), 1)
-	f.Donate(len(s.vars)+1, 2)
 	size := stats.Abs().Sum(0).Add(trained).Add(moments)
 	finite := size.Compare(stablehlo.LessOrEqual, f.Constant(stablehlo.F32, math.MaxFloat32))
-	valid = finite.Select(valid, valid.Fill(0))
-	all := stablehlo.Concatenate(0, stats, trained.Reshape(1), moments.Reshape(1), valid.Reshape(1))
-	return f.Text(s.name("tally"), all, stats.Fill(0), valid)
+	still = finite.Select(valid, valid.Fill(0))
+	return stablehlo.Concatenate(0, stats, trained.Reshape(1), moments.Reshape(1), still.Reshape(1)), still
 }
 
 // extract is (count micro-batches, index) → the micro-batch of that index, without keys: an

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,11 @@ type replica struct {
 	*programs
 	options engine.Options
 	group   int // micro-batches of a batch, at most
+
+	mu       sync.Mutex // of all below; Stage needs none of it
+	deferred *deferred  // nil: every step has begun
+	begun    int        // steps since the newest update of the pass, or since its begin
+	single   bool       // that update was of one step
 
 	vector []float32   // the parameters as the host knows them
 	slots  [][]float32 // the optimizer's, likewise
@@ -69,6 +75,8 @@ func (r *replica) check(vector, offset, n int) error {
 
 // Put implements engine.Replica. The device hears of it with the next call.
 func (r *replica) Put(vector, offset int, v []float32) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	err := r.check(vector, offset, len(v))
 	if err == nil {
 		err = r.fetch()
@@ -89,6 +97,8 @@ func (r *replica) Put(vector, offset int, v []float32) error {
 
 // Get implements engine.Replica.
 func (r *replica) Get(vector, offset int, v []float32) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	err := r.check(vector, offset, len(v))
 	if err == nil {
 		err = r.fetch()
@@ -143,14 +153,23 @@ func (r *replica) place(v []float32) ([]Buffer, error) {
 
 // Step implements engine.Replica. LossScale is not needed: bf16 has the exponents of f32.
 func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	batch, err := r.take(ctx, s)
-	if err == nil && p.First {
+	switch {
+	case err != nil:
+	case p.First:
 		err = r.beginSteps()
+	case r.deferred != nil: // the update has several steps
+		r.single = false
+		err = r.force()
 	}
 	switch {
 	case err != nil:
 	case r.sums == nil:
 		err = errors.New("no pass is under way: the first call must say First")
+	case r.mayDefer(batch, p):
+		return r.deferStep(batch, p), nil
 	default:
 		err = r.steps(ctx, batch)
 	}
@@ -204,6 +223,7 @@ func (r *replica) take(ctx context.Context, s engine.Staged) (*staged, error) {
 
 // dropPass ends the pass that is under way.
 func (r *replica) dropPass() {
+	r.dropDeferred()
 	closeAll(append(r.sums, r.valid))
 	r.sums, r.valid = nil, nil
 	if r.stats != nil {
@@ -218,7 +238,7 @@ func (r *replica) beginSteps() (err error) {
 	all, err := r.run("begin", r.begin)
 	if err == nil {
 		last := len(all) - 1
-		r.sums, r.valid = all[:last:last], all[last]
+		r.sums, r.valid, r.begun, r.single = all[:last:last], all[last], 0, false
 	}
 	return err
 }
@@ -230,17 +250,7 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		program, err := r.compileStep(p.count)
-		if err != nil {
-			return err
-		}
-		arguments := append(append(append([]Buffer(nil), r.variables...), r.sums...), p.inputs...)
-		sums, err := program.Run(arguments...)
-		if err != nil {
-			return err
-		}
-		r.sums = sums
-		if err := r.throttle(sums[len(sums)-1]); err != nil {
+		if err := r.step(p); err != nil {
 			return err
 		}
 		for range p.count {
@@ -249,6 +259,22 @@ func (r *replica) steps(ctx context.Context, batch *staged) error {
 		}
 	}
 	return nil
+}
+
+// step begins the run of a piece.
+func (r *replica) step(p piece) error {
+	program, err := r.compileStep(p.count)
+	if err != nil {
+		return err
+	}
+	r.begun++
+	arguments := append(append(append([]Buffer(nil), r.variables...), r.sums...), p.inputs...)
+	sums, err := program.Run(arguments...)
+	if err != nil {
+		return err
+	}
+	r.sums = sums
+	return r.throttle(sums[len(sums)-1])
 }
 
 // endSteps waits for the sums and reports them.
@@ -278,39 +304,29 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 
 // keepSums ends a pass whose sums stay on the device. It zeroes the stats.
 func (r *replica) keepSums(p engine.Pass) (engine.Result, error) {
-	n := len(r.vars)
-	results, err := r.run("tally", r.tally, append(r.sums[:len(r.sums):len(r.sums)], r.valid)...)
+	tally, err := r.tallySums()
 	if err != nil {
 		return engine.Result{}, err
 	}
-	r.sums[n], r.valid = results[1], results[2]
-	total := r.total
-	r.total = engine.Result{Finite: true}
+	later := r.promised()
 	if p.Ahead {
-		return r.promise(total, results[0]), nil
+		later.keep(tally)
+		return later.result(), nil
 	}
-	result, err := r.tallied(total, results[0])
+	result, err := r.tallied(later.total, tally)
 	r.queue.end(time.Now())
 	return result, err
 }
 
-// promise returns a result whose numbers come later. Their copy from the device begins at once:
-// it goes on beside the next runs.
-func (r *replica) promise(total engine.Result, tally Buffer) engine.Result {
-	var whole engine.Result
-	var failed error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		whole, failed = r.tallied(total, tally)
-	}()
-	return engine.Result{Weight: total.Weight, Finite: true, Later: func() (engine.Result, error) {
-		<-done
-		if failed != nil {
-			return engine.Result{}, fmt.Errorf("step: %w", r.explain(failed))
-		}
-		return whole, nil
-	}}
+// tallySums begins to compute the numbers of the sums.
+func (r *replica) tallySums() (Buffer, error) {
+	n := len(r.vars)
+	results, err := r.run("tally", r.tally, append(r.sums[:n+1:n+1], r.valid)...)
+	if err != nil {
+		return nil, err
+	}
+	r.sums[n], r.valid = results[1], results[2]
+	return results[0], nil
 }
 
 // tallied waits for the numbers of kept sums, and adds them to the result of their pass.
@@ -357,6 +373,8 @@ func finish(result engine.Result, stats []float32) engine.Result {
 
 // Fork implements engine.Replica.
 func (r *replica) Fork() (engine.Replica, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed.Load() {
 		return nil, fmt.Errorf("fork: %w", errClosed)
 	}
@@ -373,6 +391,8 @@ func (r *replica) Fork() (engine.Replica, error) {
 // Close implements engine.Replica. The programs stay: the engine's next replica of the
 // model needs them again.
 func (r *replica) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !r.closed.Swap(true) {
 		r.dropPass()
 		r.dropUpdated()

@@ -19,6 +19,7 @@ type staged struct {
 	pieces   []piece
 	weights  []float64 // sum of each micro-batch
 	released atomic.Bool
+	users    atomic.Int32 // steps that have not begun; below 0: the buffers are closed
 }
 
 // piece is some of a batch's micro-batches, a power of two: features, labels, weights and,
@@ -28,12 +29,24 @@ type piece struct {
 	inputs []Buffer
 }
 
-// Release implements engine.Staged. A run that still reads the buffers keeps them.
+// Release implements engine.Staged. A run that still reads the buffers keeps them, and so does a
+// step that has not begun.
 func (s *staged) Release() {
 	if !s.released.Swap(true) {
-		for _, p := range s.pieces {
-			closeAll(p.inputs)
-		}
+		s.letGo()
+	}
+}
+
+// keep keeps the buffers for a step that begins later, until letGo.
+func (s *staged) keep() { s.users.Add(1) }
+
+// letGo closes the buffers once the batch is released and no step waits for them.
+func (s *staged) letGo() {
+	if s.users.Add(-1) >= 0 {
+		return
+	}
+	for _, p := range s.pieces {
+		closeAll(p.inputs)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 // Update implements engine.Updater: parameters and slots stay on the device. The next call
 // returns an error of the run itself, and the parameters are lost with it.
 func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	err := engine.CheckUpdate(sums, weight, recipe, len(r.vector), r.sums != nil)
 	switch {
 	case r.closed.Load():
@@ -31,6 +33,12 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe) error {
 	kind := updateOf(recipe)
 	kind.resident = sums == nil
+	if kind.resident && r.deferred != nil {
+		return r.train(kind, weight, recipe)
+	}
+	if err := r.force(); err != nil {
+		return err
+	}
 	program, err := r.compileText(kind.program(), func() string { return r.source.updating(kind) })
 	if err != nil {
 		return err
@@ -41,45 +49,59 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 			return err
 		}
 	}
-	if err := r.placeSlots(kind.slots()); err != nil {
+	if err := r.placeForUpdate(kind, weight, recipe); err != nil {
 		return err
 	}
 	n := len(r.vars)
-	var gradients []Buffer
+	arguments := r.state(kind)
 	if kind.resident {
-		gradients = r.sums[:n]
+		arguments = append(append(arguments, r.sums[:n]...), r.numbers, r.valid)
 	} else {
 		vector, err := r.uploadFloats(sums)
 		if err != nil {
 			return err
 		}
 		defer closeAll([]Buffer{vector})
-		gradients = []Buffer{vector}
-	}
-	if err := r.placeNumbers(kind.numbers(recipe, weight)); err != nil {
-		return err
-	}
-	arguments := append([]Buffer(nil), r.variables...)
-	for _, slot := range r.updated[:kind.slots()] {
-		arguments = append(arguments, slot...)
-	}
-	arguments = append(append(arguments, gradients...), r.numbers)
-	if kind.resident {
-		arguments = append(arguments, r.valid)
+		arguments = append(arguments, vector, r.numbers)
 	}
 	results, err := program.Run(arguments...)
 	if err != nil {
 		return err
 	}
+	results = r.keepState(kind, results)
+	if kind.resident {
+		copy(r.sums, results)
+		r.single, r.begun = r.begun == 1, 0
+	}
+	return nil
+}
+
+// placeForUpdate copies slots and numbers to the device that it does not have.
+func (r *replica) placeForUpdate(kind updateKind, weight float64, recipe optimizer.Recipe) error {
+	if err := r.placeSlots(kind.slots()); err != nil {
+		return err
+	}
+	return r.placeNumbers(kind.numbers(recipe, weight))
+}
+
+// state returns variables and slots, the first arguments of an update.
+func (r *replica) state(kind updateKind) []Buffer {
+	all := append([]Buffer(nil), r.variables...)
+	for _, slot := range r.updated[:kind.slots()] {
+		all = append(all, slot...)
+	}
+	return all
+}
+
+// keepState keeps the first results of an update, and returns the others.
+func (r *replica) keepState(kind updateKind, results []Buffer) []Buffer {
+	n := len(r.vars)
 	r.variables, results = results[:n:n], results[n:]
 	for i := range kind.slots() {
 		r.updated[i], results = results[:n:n], results[n:]
 	}
-	if kind.resident {
-		copy(r.sums, results)
-	}
 	r.ahead = true
-	return nil
+	return results
 }
 
 // placeNumbers copies the numbers of an update to the device, unless it has them.
@@ -133,6 +155,9 @@ func (r *replica) dropUpdated() {
 
 // fetch copies parameters and slots from the device that were updated there.
 func (r *replica) fetch() (err error) {
+	if err := r.force(); err != nil {
+		return r.explain(err)
+	}
 	if !r.ahead {
 		return nil
 	}
@@ -169,6 +194,8 @@ type updateKind struct {
 	name     string
 	clips    bool // the norm of the gradients
 	resident bool // the sums of the running pass, which the program zeroes
+	trains   bool // the program computes the sums
+	tallies  bool // and their numbers
 }
 
 // The names of updates.
@@ -209,10 +236,16 @@ func (k updateKind) slots() int {
 // program returns the name of the program.
 func (k updateKind) program() string {
 	name := "update_" + k.name
+	if k.trains {
+		name = "train_" + k.name
+	}
 	if k.clips {
 		name += "_clipped"
 	}
-	if k.resident {
+	switch {
+	case k.tallies:
+		name += "_tallied"
+	case k.resident && !k.trains:
 		name += "_resident"
 	}
 	return name
@@ -259,17 +292,41 @@ func (k updateKind) numbers(r optimizer.Recipe, weight float64) []float32 {
 // last argument: with 0 it leaves variables and slots as they are.
 func (s *source) updating(k updateKind) string {
 	f := stablehlo.New(s.precision)
-	lists := [][]value{s.variables(f)} // results in the order of the arguments
-	for range k.slots() {
-		lists = append(lists, s.variables(f))
-	}
+	lists := s.stateOf(f, k) // results in the order of the arguments
 	sums := s.gradients(f, k)
-	all := f.Argument(stablehlo.F32, numbersOfUpdate)
-	scalar := func(i int) value { return all.SliceDim(0, i, i+1).Reshape() }
+	numbers := f.Argument(stablehlo.F32, numbersOfUpdate)
 	var valid value
 	if k.resident {
 		valid = f.Argument(stablehlo.F32)
 	}
+	s.updateAll(f, k, lists, sums, numbers, valid)
+	var results []value
+	for _, list := range lists {
+		results = append(results, list...)
+	}
+	if k.resident {
+		for _, sum := range sums {
+			results = append(results, sum.Fill(0))
+		}
+	}
+	for i := range results {
+		f.Donate(i, i)
+	}
+	return f.Text(s.name(k.program()), results...)
+}
+
+// stateOf adds variables and slots as arguments, a list each.
+func (s *source) stateOf(f *stablehlo.Function, k updateKind) (lists [][]value) {
+	for range 1 + k.slots() {
+		lists = append(lists, s.variables(f))
+	}
+	return lists
+}
+
+// updateAll puts updated variables and slots in place of those in the lists. Where valid is 0
+// they stay as they are; nil: they are updated in any case.
+func (s *source) updateAll(f *stablehlo.Function, k updateKind, lists [][]value, sums []value, numbers, valid value) {
+	scalar := func(i int) value { return numbers.SliceDim(0, i, i+1).Reshape() }
 	factor := scalar(numberMean)
 	if k.clips {
 		factor = factor.Multiply(s.clip(f, sums, factor, scalar(numberClip)))
@@ -291,25 +348,12 @@ func (s *source) updating(k updateKind) string {
 			u.apply(k, own, g, v.Decay)
 		}
 		for j, list := range lists {
-			if k.resident {
+			if valid != nil {
 				own[j] = valid.Like(own[j]).Compare(stablehlo.Greater, own[j].Fill(0)).Select(own[j], list[i])
 			}
 			list[i] = own[j]
 		}
 	}
-	var results []value
-	for _, list := range lists {
-		results = append(results, list...)
-	}
-	if k.resident {
-		for _, sum := range sums {
-			results = append(results, sum.Fill(0))
-		}
-	}
-	for i := range results {
-		f.Donate(i, i)
-	}
-	return f.Text(s.name(k.program()), results...)
 }
 
 // gradients adds the sums as arguments. A vector is cut in this program: a run before it

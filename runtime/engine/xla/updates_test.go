@@ -238,7 +238,12 @@ func TestNumbersThatComeLater(t *testing.T) {
 		batches = append(batches, xlatest.Batch(m, uint64(i), 1, 1))
 	}
 	want := train(p.xla, engine.Pass{}, batches...)
+	before := q.device.Counts().Runs
 	got := train(q.xla, engine.Pass{Ahead: true}, batches...)
+	// The first update: split of parameters and slot, begin, step, tally, update; then a run for each.
+	if runs := q.device.Counts().Runs - before; runs != 6+3 {
+		t.Errorf("%d runs of 4 updates", runs)
+	}
 	if !cmp.Equal(want, got) || !slices.Equal(p.values(p.xla), q.values(q.xla)) {
 		t.Errorf("ahead: %+v, want %+v; the parameters are off by %.2g", got, want, off(p.values(p.xla), q.values(q.xla)))
 	}

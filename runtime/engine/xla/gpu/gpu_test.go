@@ -140,6 +140,52 @@ func compareWithTorch(t *testing.T, torch *xlatest.Torch, e engine.Engine, m *mo
 	}
 }
 
+// TestSameSumsOnGPU computes the sums of one batch several times, in a deterministic pass, and
+// names the variables whose sums differ.
+func TestSameSumsOnGPU(t *testing.T) {
+	onGPU := open(t)
+	const micro = 64
+	m, err := zoo.Model("resnet20", model.Data{Input: model.Features{Type: model.U8, Shape: []int{32, 32, 3}}, Classes: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := onGPU.Build(m, engine.Options{MicroBatch: micro, ComputeType: spec.ComputeF32, Seed: 1, Deterministic: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	vars, _ := r.Layout()
+	var first []float32
+	differ := make(map[string]int)
+	const repeats = 20
+	for i := range repeats {
+		s, err := r.Stage(t.Context(), xlatest.Batch(m, 1, slices.Repeat([]float32{1}, micro)...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := make([]float32, model.Length(vars))
+		pass := engine.Pass{First: true, Last: true, Ready: func(offset int, span []float32) { copy(sums[offset:], span) }}
+		_, err = r.Step(t.Context(), s, pass)
+		s.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = sums
+		}
+		for _, v := range vars {
+			if !slices.Equal(first[v.Offset:v.Offset+v.Len], sums[v.Offset:v.Offset+v.Len]) {
+				differ[v.Name]++
+			}
+		}
+	}
+	for _, v := range vars {
+		if n := differ[v.Name]; n > 0 {
+			t.Errorf("%s %v: %d of %d sums differ from the first ones", v.Name, v.Shape, n, repeats-1)
+		}
+	}
+}
+
 // train makes 20 updates and returns the parameters.
 func train(t *testing.T, e engine.Engine, m *model.Model, o engine.Options) []float32 {
 	t.Helper()

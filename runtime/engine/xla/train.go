@@ -1,0 +1,190 @@
+package xla
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/optimizer"
+	"github.com/stokehq/stoke/runtime/stablehlo"
+)
+
+// A step and the update that follows it are one run of one program where no other step is
+// between them: a device then begins one run in place of three, and gradients do not travel
+// through its memory. So a step of one micro-batch waits for the next call, where the update
+// before was of one step.
+
+// deferred is a step that has not begun.
+type deferred struct {
+	batch   *staged
+	promise *promise // of its numbers; nil: the pass goes on
+}
+
+// promise is a result whose numbers come later.
+type promise struct {
+	of    *replica
+	total engine.Result // without the numbers
+	done  chan struct{} // closed once whole and err are there
+	whole engine.Result
+	err   error
+}
+
+// errDropped is about a step that was dropped before it began.
+var errDropped = errors.New("the pass has ended")
+
+// result returns the result without its numbers.
+func (p *promise) result() engine.Result {
+	return engine.Result{Weight: p.total.Weight, Finite: true, Later: p.wait}
+}
+
+// wait returns the whole result. It begins the step where no other call has.
+func (p *promise) wait() (engine.Result, error) {
+	p.of.mu.Lock()
+	if d := p.of.deferred; d != nil && d.promise == p {
+		_ = p.of.force() // the promise has the error
+	}
+	p.of.mu.Unlock()
+	<-p.done
+	if p.err != nil {
+		return engine.Result{}, fmt.Errorf("step: %w", p.of.explain(p.err))
+	}
+	return p.whole, nil
+}
+
+// keep lets the copy of the numbers begin, which goes on beside the next runs.
+func (p *promise) keep(tally Buffer) {
+	go func() {
+		defer close(p.done)
+		p.whole, p.err = p.of.tallied(p.total, tally)
+	}()
+}
+
+// end ends the promise with an error; nil: there is no promise.
+func (p *promise) end(err error) {
+	if p != nil {
+		p.err = err
+		close(p.done)
+	}
+}
+
+// promised ends a kept pass whose numbers come later.
+func (r *replica) promised() *promise {
+	p := &promise{of: r, total: r.total, done: make(chan struct{})}
+	r.total = engine.Result{Finite: true}
+	return p
+}
+
+// mayDefer reports whether a step may begin with the update that follows it.
+func (r *replica) mayDefer(batch *staged, p engine.Pass) bool {
+	return r.single && r.begun == 0 && r.deferred == nil && len(batch.pieces) == 1 && batch.pieces[0].count == 1 && (!p.Last || p.Keep && p.Ahead)
+}
+
+// deferStep lets a step begin with the update that follows it.
+func (r *replica) deferStep(batch *staged, p engine.Pass) engine.Result {
+	r.total.Weight += batch.weights[0]
+	r.deferred = &deferred{batch: batch}
+	batch.keep()
+	if !p.Last {
+		return engine.Result{}
+	}
+	r.deferred.promise = r.promised()
+	return r.deferred.promise.result()
+}
+
+// takeDeferred returns the deferred step, which its caller begins or drops; nil: there is none.
+func (r *replica) takeDeferred() *deferred {
+	d := r.deferred
+	r.deferred = nil
+	return d
+}
+
+// force begins the deferred step by itself.
+func (r *replica) force() error {
+	d := r.takeDeferred()
+	if d == nil {
+		return nil
+	}
+	defer d.batch.letGo()
+	err := r.step(d.batch.pieces[0])
+	if err == nil && d.promise != nil {
+		var tally Buffer
+		if tally, err = r.tallySums(); err == nil {
+			d.promise.keep(tally)
+			return nil
+		}
+	}
+	if err != nil {
+		d.promise.end(err)
+	}
+	return err
+}
+
+// dropDeferred drops the deferred step.
+func (r *replica) dropDeferred() {
+	if d := r.takeDeferred(); d != nil {
+		d.batch.letGo()
+		d.promise.end(errDropped)
+	}
+}
+
+// train begins the deferred step and its update in one run.
+func (r *replica) train(kind updateKind, weight float64, recipe optimizer.Recipe) (err error) {
+	d := r.takeDeferred()
+	defer d.batch.letGo()
+	defer func() {
+		if err != nil {
+			d.promise.end(err)
+		}
+	}()
+	kind.trains, kind.tallies = true, d.promise != nil
+	program, err := r.compile(kind.program(), func() (string, error) { return r.source.training(kind) })
+	if err != nil {
+		return err
+	}
+	if err := r.placeForUpdate(kind, weight, recipe); err != nil {
+		return err
+	}
+	n := len(r.vars)
+	arguments := append(append(r.state(kind), r.sums[n], r.valid, r.numbers), d.batch.pieces[0].inputs...)
+	results, err := program.Run(arguments...)
+	if err != nil {
+		return err
+	}
+	results = r.keepState(kind, results)
+	r.sums[n], r.valid = results[0], results[1]
+	if d.promise != nil {
+		d.promise.keep(results[2])
+	}
+	return r.throttle(r.sums[n])
+}
+
+// training is (variables, slots, stats, valid, numbers, micro-batch) → (variables, slots, stats,
+// valid): a step and its update. Where the program tallies, the stats become zeros, and the
+// vector of tally is the last result.
+func (s *source) training(k updateKind) (string, error) {
+	f := stablehlo.New(s.precision)
+	lists := s.stateOf(f, k)
+	stats, valid := f.Argument(stablehlo.F32, s.stats()), f.Argument(stablehlo.F32)
+	numbers := f.Argument(stablehlo.F32, numbersOfUpdate)
+	n := s.network(f, lists[0], true)
+	added, sums, err := s.gradientsOf(n)
+	if err != nil {
+		return "", err
+	}
+	stats = stats.Add(added)
+	var tally []value
+	if k.tallies {
+		all, still := s.tallyOf(f, sums, stats, valid)
+		tally, stats, valid = []value{all}, stats.Fill(0), still
+	}
+	s.updateAll(f, k, lists, sums, numbers, valid)
+	var results []value
+	for _, list := range lists {
+		results = append(results, list...)
+	}
+	results = append(results, stats, valid)
+	for i := range results {
+		f.Donate(i, i)
+	}
+	return f.Text(s.name(k.program()), append(results, tally...)...), nil
+}
