@@ -24,11 +24,12 @@ resource "train_experiment" "model" {
   gpu_health   = "required"
 
   hyperparameters = {
-    learning_rate = 0.05
+    learning_rate = 0.01
     momentum      = 0.9
-    batch_size    = 256
-    micro_batch   = 256
-    epochs        = 3
+    schedule      = "cosine"
+    batch_size    = 64
+    micro_batch   = 64
+    epochs        = 4
   }
 
   worker {
