@@ -122,8 +122,8 @@ type Squares struct {
 	spoiled bool
 }
 
-// Known reports whether Wait returns at once.
-func (s Squares) Known() bool {
+// IsKnown reports whether Wait returns at once.
+func (s Squares) IsKnown() bool {
 	return !slices.ContainsFunc(s.results, func(r Result) bool { return r.Later != nil })
 }
 

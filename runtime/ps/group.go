@@ -245,7 +245,7 @@ func (m Member) answer(ctx context.Context, l *link, msg *wire.Message) error {
 	if err := msg.Decode(&f); err != nil {
 		return err
 	}
-	m.redeem()
+	redeemPromises(m.Server)
 	if f.Follow {
 		return m.lead(ctx, l, f)
 	}

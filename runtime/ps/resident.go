@@ -67,7 +67,7 @@ func (d *resident) complete(s *Server, ids []int64, alone bool) wire.Answer {
 	if !ok { // the next term computes the update again
 		return refuse("the device has no sums of contributions %v", ids)
 	}
-	promises := alone && d.current && len(s.followers) == 0 && !squares.Known()
+	promises := alone && d.current && len(s.followers) == 0 && !squares.IsKnown()
 	total := 0.0
 	if !promises {
 		refused := d.redeem(s)

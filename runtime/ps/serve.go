@@ -89,8 +89,8 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 	return l.answer(wire.Answer{Error: "a worker may not ask for " + m.Type.String()})
 }
 
-// redeem waits until no update is promised.
-func (s *Server) redeem() {
+// redeemPromises waits until no update is promised.
+func redeemPromises(s *Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resident.redeem(s) // after a refusal the request finds the version before the update
@@ -162,7 +162,7 @@ func (s *Server) refuseUnread(p wire.Push) wire.Answer {
 func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) error {
 	var a wire.Answer
 	var err error
-	s.redeem() // another coordinator may have named them
+	redeemPromises(s) // another coordinator may have named them
 	switch m.Type {
 	case wire.TypeLeave:
 		var how wire.Leave

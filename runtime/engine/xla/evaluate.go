@@ -18,7 +18,7 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 	defer r.mu.Unlock()
 	batch, err := r.take(ctx, s)
 	if err == nil {
-		err = r.force()
+		err = beginDeferred(r)
 	}
 	if err == nil && p.First {
 		r.dropPass()

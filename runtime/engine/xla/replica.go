@@ -162,14 +162,14 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 		err = r.beginSteps()
 	case r.deferred != nil: // the update has several steps
 		r.single = false
-		err = r.force()
+		err = beginDeferred(r)
 	}
 	switch {
 	case err != nil:
 	case r.sums == nil:
 		err = errors.New("no pass is under way: the first call must say First")
-	case r.mayDefer(batch, p):
-		return r.deferStep(batch, p), nil
+	case mayDefer(r, batch, p):
+		return deferStep(r, batch, p), nil
 	default:
 		err = r.steps(ctx, batch)
 	}
@@ -223,7 +223,7 @@ func (r *replica) take(ctx context.Context, s engine.Staged) (*staged, error) {
 
 // dropPass ends the pass that is under way.
 func (r *replica) dropPass() {
-	r.dropDeferred()
+	dropDeferred(r)
 	closeAll(append(r.sums, r.valid))
 	r.sums, r.valid = nil, nil
 	if r.stats != nil {
@@ -304,22 +304,22 @@ func (r *replica) endSteps(p engine.Pass) (engine.Result, error) {
 
 // keepSums ends a pass whose sums stay on the device. It zeroes the stats.
 func (r *replica) keepSums(p engine.Pass) (engine.Result, error) {
-	tally, err := r.tallySums()
+	tally, err := tallySums(r)
 	if err != nil {
 		return engine.Result{}, err
 	}
-	later := r.promised()
+	later := newPromise(r)
 	if p.Ahead {
 		later.keep(tally)
 		return later.result(), nil
 	}
-	result, err := r.tallied(later.total, tally)
+	result, err := readTally(r, later.total, tally)
 	r.queue.end(time.Now())
 	return result, err
 }
 
 // tallySums begins to compute the numbers of the sums.
-func (r *replica) tallySums() (Buffer, error) {
+func tallySums(r *replica) (Buffer, error) {
 	n := len(r.vars)
 	results, err := r.run("tally", r.tally, append(r.sums[:n+1:n+1], r.valid)...)
 	if err != nil {
@@ -329,8 +329,8 @@ func (r *replica) tallySums() (Buffer, error) {
 	return results[0], nil
 }
 
-// tallied waits for the numbers of kept sums, and adds them to the result of their pass.
-func (r *replica) tallied(total engine.Result, tally Buffer) (engine.Result, error) {
+// readTally waits for the numbers of kept sums, and adds them to the result of their pass.
+func readTally(r *replica, total engine.Result, tally Buffer) (engine.Result, error) {
 	n := r.source.stats()
 	numbers, err := r.download(tally, n+3, nil)
 	if err != nil {

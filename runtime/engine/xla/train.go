@@ -41,7 +41,7 @@ func (p *promise) result() engine.Result {
 func (p *promise) wait() (engine.Result, error) {
 	p.of.mu.Lock()
 	if d := p.of.deferred; d != nil && d.promise == p {
-		_ = p.of.force() // the promise has the error
+		_ = beginDeferred(p.of) // the promise has the error
 	}
 	p.of.mu.Unlock()
 	<-p.done
@@ -51,11 +51,11 @@ func (p *promise) wait() (engine.Result, error) {
 	return p.whole, nil
 }
 
-// keep lets the copy of the numbers begin, which goes on beside the next runs.
+// keep begins to copy the numbers from the device, during the next runs.
 func (p *promise) keep(tally Buffer) {
 	go func() {
 		defer close(p.done)
-		p.whole, p.err = p.of.tallied(p.total, tally)
+		p.whole, p.err = readTally(p.of, p.total, tally)
 	}()
 }
 
@@ -67,40 +67,41 @@ func (p *promise) end(err error) {
 	}
 }
 
-// promised ends a kept pass whose numbers come later.
-func (r *replica) promised() *promise {
+// newPromise ends a kept pass whose numbers come later.
+func newPromise(r *replica) *promise {
 	p := &promise{of: r, total: r.total, done: make(chan struct{})}
 	r.total = engine.Result{Finite: true}
 	return p
 }
 
 // mayDefer reports whether a step may begin with the update that follows it.
-func (r *replica) mayDefer(batch *staged, p engine.Pass) bool {
-	return r.single && r.begun == 0 && r.deferred == nil && len(batch.pieces) == 1 && batch.pieces[0].count == 1 && (!p.Last || p.Keep && p.Ahead)
+func mayDefer(r *replica, batch *staged, p engine.Pass) bool {
+	return r.single && r.begun == 0 && r.deferred == nil &&
+		len(batch.pieces) == 1 && batch.pieces[0].count == 1 && (!p.Last || p.Keep && p.Ahead)
 }
 
 // deferStep lets a step begin with the update that follows it.
-func (r *replica) deferStep(batch *staged, p engine.Pass) engine.Result {
+func deferStep(r *replica, batch *staged, p engine.Pass) engine.Result {
 	r.total.Weight += batch.weights[0]
 	r.deferred = &deferred{batch: batch}
 	batch.keep()
 	if !p.Last {
 		return engine.Result{}
 	}
-	r.deferred.promise = r.promised()
+	r.deferred.promise = newPromise(r)
 	return r.deferred.promise.result()
 }
 
 // takeDeferred returns the deferred step, which its caller begins or drops; nil: there is none.
-func (r *replica) takeDeferred() *deferred {
+func takeDeferred(r *replica) *deferred {
 	d := r.deferred
 	r.deferred = nil
 	return d
 }
 
-// force begins the deferred step by itself.
-func (r *replica) force() error {
-	d := r.takeDeferred()
+// beginDeferred begins the deferred step by itself.
+func beginDeferred(r *replica) error {
+	d := takeDeferred(r)
 	if d == nil {
 		return nil
 	}
@@ -108,7 +109,7 @@ func (r *replica) force() error {
 	err := r.step(d.batch.pieces[0])
 	if err == nil && d.promise != nil {
 		var tally Buffer
-		if tally, err = r.tallySums(); err == nil {
+		if tally, err = tallySums(r); err == nil {
 			d.promise.keep(tally)
 			return nil
 		}
@@ -120,16 +121,16 @@ func (r *replica) force() error {
 }
 
 // dropDeferred drops the deferred step.
-func (r *replica) dropDeferred() {
-	if d := r.takeDeferred(); d != nil {
+func dropDeferred(r *replica) {
+	if d := takeDeferred(r); d != nil {
 		d.batch.letGo()
 		d.promise.end(errDropped)
 	}
 }
 
-// train begins the deferred step and its update in one run.
-func (r *replica) train(kind updateKind, weight float64, recipe optimizer.Recipe) (err error) {
-	d := r.takeDeferred()
+// trainDeferred begins the deferred step and its update in one run.
+func trainDeferred(r *replica, kind updateKind, weight float64, recipe optimizer.Recipe) (err error) {
+	d := takeDeferred(r)
 	defer d.batch.letGo()
 	defer func() {
 		if err != nil {
@@ -141,16 +142,16 @@ func (r *replica) train(kind updateKind, weight float64, recipe optimizer.Recipe
 	if err != nil {
 		return err
 	}
-	if err := r.placeForUpdate(kind, weight, recipe); err != nil {
+	if err := placeForUpdate(r, kind, weight, recipe); err != nil {
 		return err
 	}
 	n := len(r.vars)
-	arguments := append(append(r.state(kind), r.sums[n], r.valid, r.numbers), d.batch.pieces[0].inputs...)
+	arguments := append(append(stateOf(r, kind), r.sums[n], r.valid, r.numbers), d.batch.pieces[0].inputs...)
 	results, err := program.Run(arguments...)
 	if err != nil {
 		return err
 	}
-	results = r.keepState(kind, results)
+	results = keepState(r, kind, results)
 	r.sums[n], r.valid = results[0], results[1]
 	if d.promise != nil {
 		d.promise.keep(results[2])

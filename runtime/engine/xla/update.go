@@ -34,9 +34,9 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	kind := updateOf(recipe)
 	kind.resident = sums == nil
 	if kind.resident && r.deferred != nil {
-		return r.train(kind, weight, recipe)
+		return trainDeferred(r, kind, weight, recipe)
 	}
-	if err := r.force(); err != nil {
+	if err := beginDeferred(r); err != nil {
 		return err
 	}
 	program, err := r.compileText(kind.program(), func() string { return r.source.updating(kind) })
@@ -49,11 +49,11 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 			return err
 		}
 	}
-	if err := r.placeForUpdate(kind, weight, recipe); err != nil {
+	if err := placeForUpdate(r, kind, weight, recipe); err != nil {
 		return err
 	}
 	n := len(r.vars)
-	arguments := r.state(kind)
+	arguments := stateOf(r, kind)
 	if kind.resident {
 		arguments = append(append(arguments, r.sums[:n]...), r.numbers, r.valid)
 	} else {
@@ -68,7 +68,7 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	if err != nil {
 		return err
 	}
-	results = r.keepState(kind, results)
+	results = keepState(r, kind, results)
 	if kind.resident {
 		copy(r.sums, results)
 		r.single, r.begun = r.begun == 1, 0
@@ -77,15 +77,15 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 }
 
 // placeForUpdate copies slots and numbers to the device that it does not have.
-func (r *replica) placeForUpdate(kind updateKind, weight float64, recipe optimizer.Recipe) error {
+func placeForUpdate(r *replica, kind updateKind, weight float64, recipe optimizer.Recipe) error {
 	if err := r.placeSlots(kind.slots()); err != nil {
 		return err
 	}
 	return r.placeNumbers(kind.numbers(recipe, weight))
 }
 
-// state returns variables and slots, the first arguments of an update.
-func (r *replica) state(kind updateKind) []Buffer {
+// stateOf returns variables and slots, the first arguments of an update.
+func stateOf(r *replica, kind updateKind) []Buffer {
 	all := append([]Buffer(nil), r.variables...)
 	for _, slot := range r.updated[:kind.slots()] {
 		all = append(all, slot...)
@@ -94,7 +94,7 @@ func (r *replica) state(kind updateKind) []Buffer {
 }
 
 // keepState keeps the first results of an update, and returns the others.
-func (r *replica) keepState(kind updateKind, results []Buffer) []Buffer {
+func keepState(r *replica, kind updateKind, results []Buffer) []Buffer {
 	n := len(r.vars)
 	r.variables, results = results[:n:n], results[n:]
 	for i := range kind.slots() {
@@ -155,7 +155,7 @@ func (r *replica) dropUpdated() {
 
 // fetch copies parameters and slots from the device that were updated there.
 func (r *replica) fetch() (err error) {
-	if err := r.force(); err != nil {
+	if err := beginDeferred(r); err != nil {
 		return r.explain(err)
 	}
 	if !r.ahead {
