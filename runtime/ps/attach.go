@@ -20,6 +20,7 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	if a := s.checkTerm(h.Term); a != nil {
 		return *a
 	}
+	s.resident.redeem(s) // after a refusal the version is the one before the update
 	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
 	decided, past := s.decided, s.past
 	if w := findFollowed(s); w != nil {

@@ -97,7 +97,7 @@ func installVectors(s *Server, at point, from int, vars []model.Var, vectors [][
 	clear(s.coming)
 	clear(s.failed)
 	s.sum, s.decided, s.past, s.snapshot = nil, nil, nil, nil
-	s.resident.current, s.resident.ahead = false, false
+	s.resident = resident{replica: s.resident.replica}
 }
 
 // begins checks that a restore begins a term: each term has one. Called with mu

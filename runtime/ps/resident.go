@@ -20,8 +20,8 @@ type resident struct {
 	current bool             // it has the present parameters and slots
 	ahead   bool             // and the server's are older
 	// promised are updates that were made on the device before their numbers were known: it
-	// makes none after sums that are not finite. No other request than the one for these
-	// updates finds any.
+	// makes none after sums that are not finite. A request that reads parameters, versions or
+	// decisions redeems them first.
 	promised []promise
 	norms    map[point]float64 // squared norms of promised updates that are known now
 }
@@ -111,13 +111,16 @@ func (d *resident) redeem(s *Server) *wire.Answer {
 	all := d.promised
 	d.promised = nil
 	for _, p := range all {
+		if p.term != s.term { // a restore has replaced all that was promised
+			continue
+		}
 		squares, err := p.squares.Wait()
 		if err != nil {
 			return d.lose(s, err)
 		}
 		norm := squares / (p.weight * p.weight)
 		if math.IsInf(norm, 0) || math.IsNaN(norm) {
-			s.version, s.present = p.version, new(version)
+			s.version, s.present, s.sum = p.version, new(version), nil
 			s.changed.ring()
 			answer := refuse("update %d of a series is not finite", p.version+1)
 			return &answer
@@ -133,11 +136,14 @@ func (d *resident) redeem(s *Server) *wire.Answer {
 	return nil
 }
 
-// lose ends the server's part in the term: the device has lost the parameters. The answer
-// refuses the request. Called with mu held.
+// lose notes that the device has lost the parameters. Where the server's are older, that ends its
+// part in the term. The answer refuses the request. Called with mu held.
 func (d *resident) lose(s *Server, err error) *wire.Answer {
 	s.log.Error("the parameters on the device are lost", "error", err)
-	d.current, d.ahead, d.promised, s.term = false, false, nil, 0
+	if d.ahead {
+		s.term = 0
+	}
+	d.current, d.ahead, d.promised = false, false, nil
 	s.changed.ring()
 	answer := refuse("the parameters on the device are lost: %v", err)
 	return &answer
@@ -157,25 +163,23 @@ func (d *resident) update(s *Server, r *sum, a wire.Apply) *wire.Answer {
 		return nil
 	}
 	s.log.Warn("the device makes no updates; this process makes them from now on", "error", err)
-	if refused := d.fetch(s); refused != nil {
+	refused := d.fetch(s)
+	d.current = false
+	if refused != nil {
 		return refused
 	}
-	d.current = false
 	answer := refuse("the device makes no updates: %v", err)
 	return &answer
 }
 
-// fetch copies parameters and slots from the device, where the server's are older. After an
-// error the server holds no parameters, and the answer refuses the request that reads
-// them. Called with mu held.
+// fetch copies parameters and slots from the device, where the server's are older. A refusal
+// answers the request that reads them: the device has lost them, or a promised update was not
+// finite, and the server is at the version before it now. Called with mu held.
 func (d *resident) fetch(s *Server) *wire.Answer {
-	if refused := d.redeem(s); refused != nil {
+	refused := d.redeem(s) // the device has the parameters of the version that this leaves
+	if !d.ahead {
 		return refused
 	}
-	if !d.ahead {
-		return nil
-	}
-	d.ahead = false
 	all := vectorsOf(s)
 	vectors := make([][]float32, len(all))
 	for i, v := range all {
@@ -187,8 +191,9 @@ func (d *resident) fetch(s *Server) *wire.Answer {
 	if err := d.replica.Fetch(vectors); err != nil {
 		return d.lose(s, err)
 	}
+	d.ahead = false
 	s.values, s.slots = all[0], all[1:]
-	return nil
+	return refused
 }
 
 // makeUpdate makes the update of a sum where the parameters are. Called with mu held.

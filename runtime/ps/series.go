@@ -30,11 +30,21 @@ func prepareAll(ctx context.Context, s *Server, p wire.Prepare) wire.Answer {
 func redeemAll(s *Server, p wire.Prepare, before []wire.Answer, last wire.Answer) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refused := s.resident.redeem(s); refused != nil {
+	refused := s.resident.redeem(s)
+	norms := s.resident.norms
+	s.resident.norms = nil
+	if refused != nil {
 		return *refused
 	}
+	made := int64(len(before))
+	if p.Alone != nil && last.Error == "" && last.Refused == "" && last.Missing == 0 {
+		made++
+	}
+	if made > 0 && (s.term != p.Term || s.version < p.Version+made) { // another request has found an update that is not finite
+		return refuse("now at version %d of term %d", s.version, s.term)
+	}
 	norm := func(i int, a wire.Answer) float64 {
-		if known, ok := s.resident.norms[point{p.Term, p.Version + int64(i)}]; ok {
+		if known, ok := norms[point{p.Term, p.Version + int64(i)}]; ok {
 			return known
 		}
 		return a.SquaredNorm
@@ -45,11 +55,7 @@ func redeemAll(s *Server, p wire.Prepare, before []wire.Answer, last wire.Answer
 		for i, a := range before {
 			last.Series.SquaredNorms = append(last.Series.SquaredNorms, norm(i, a))
 		}
-		if at := p.Version + int64(len(before)); s.term != p.Term || s.version < at { // another coordinator has begun a term
-			return refuse("now at version %d of term %d", s.version, s.term)
-		}
 	}
-	s.resident.norms = nil
 	return last
 }
 

@@ -34,7 +34,7 @@ func (s *session) compute(ctx context.Context) error {
 				s.wait(b)
 			case a := <-s.applied:
 				s.reach(a)
-				if err := s.reports.flush(s.coordinator); err != nil { // it may wait for them
+				if err := s.flush(); err != nil { // it may wait for them
 					return err
 				}
 			case <-ctx.Done():
@@ -83,7 +83,7 @@ func (s *session) report(b *batch, r wire.Report) error {
 
 func (s *session) sendReport(b *wire.Lease, r wire.Report) error {
 	s.reports.add(b, r, nil)
-	return s.reports.flush(s.coordinator)
+	return s.flush()
 }
 
 // choose finds the first batch whose parameters are there, or not to be had;

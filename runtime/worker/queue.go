@@ -77,48 +77,58 @@ func (r *reports) lacksNumbers() bool {
 }
 
 // complete waits for the numbers of all reports. A lease whose numbers are not finite is dropped,
-// as its holder makes no update of it: the next term computes it by itself.
+// as its holder makes no update of it: the next term computes it by itself. After an error of
+// the device all later leases are dropped, too.
 func (r *reports) complete() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.completeAll()
-}
-
-// completeAll is complete with mu held.
-func (r *reports) completeAll() {
-	for i := range r.waiting {
-		w := &r.waiting[i]
-		if w.later == nil {
-			continue
+	broken := false
+	for {
+		r.mu.Lock()
+		i := slices.IndexFunc(r.waiting, func(w waitingReport) bool { return w.later != nil })
+		if i < 0 {
+			r.mu.Unlock()
+			return
 		}
+		w := r.waiting[i]
+		r.mu.Unlock()
 		result, err := w.later()
-		w.later = nil
 		head := wire.Report{ID: w.ID, Term: w.Term, Version: w.Version}
 		switch whole := reported(result); {
-		case err != nil:
-			head.Error, head.Fault = err.Error(), faultOf(err)
-		case !whole.Finite:
+		case err != nil && !broken:
+			broken, head.Error, head.Fault = true, err.Error(), faultOf(err)
+		case err != nil || !whole.Finite:
 			head.Dropped = true
 		default:
 			head.Weight, head.Loss, head.Metrics, head.Finite = whole.Weight, whole.Loss, whole.Metrics, true
 		}
-		w.Report = head
+		r.mu.Lock()
+		if i = slices.IndexFunc(r.waiting, func(other waitingReport) bool { return other.ID == w.ID && other.Term == w.Term }); i >= 0 {
+			r.waiting[i] = waitingReport{Report: head}
+		}
+		r.mu.Unlock()
 	}
 }
 
-// flush sends all reports in one message.
-func (r *reports) flush(to *wire.Conn) error {
+// sender is the connection to the coordinator.
+type sender interface {
+	Send(t wire.Type, head any, values []float32) error
+}
+
+// flush sends the reports in one message, except those from the first one on that waits for its
+// numbers.
+func (r *reports) flush(to sender) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(r.waiting) - 1
+	n := slices.IndexFunc(r.waiting, func(w waitingReport) bool { return w.later != nil })
 	if n < 0 {
+		n = len(r.waiting)
+	}
+	if n == 0 {
 		return nil
 	}
-	r.completeAll()
-	last := r.waiting[n].Report
-	for _, w := range r.waiting[:n] {
+	last := r.waiting[n-1].Report
+	for _, w := range r.waiting[:n-1] {
 		last.Before = append(last.Before, w.Report)
 	}
-	r.waiting = r.waiting[:0]
+	r.waiting = slices.Delete(r.waiting, 0, n)
 	return to.Send(wire.TypeReport, last, nil)
 }

@@ -38,6 +38,13 @@ func (p *programs) compile(name string, write func() (string, error)) (Program, 
 	return made, nil
 }
 
+// knows reports whether the program of a name is compiled.
+func (p *programs) knows(name string) bool {
+	p.compiling.Lock()
+	defer p.compiling.Unlock()
+	return p.compiled[name] != nil
+}
+
 // flags are XLA's debug options.
 func (p *programs) flags() map[string]any {
 	if p.deterministic {

@@ -39,16 +39,22 @@ func (r *replica) explain(err error) error {
 // it in pieces. On an H200, 2.6 of 2.8 GB were not to be had.
 const usable = 0.8
 
-// fits returns about how many records would fit. A step needs memory in addition to its
-// arguments, which grows with the number of records, if not evenly. Where not even compiling the step has
-// enough memory, as it tries algorithms, a smaller micro-batch tells how much a record needs.
-func (r *replica) fits() int {
+// freeMemory returns the bytes of the device that a step is expected to get; 0: not known.
+func freeMemory(r *replica) float64 {
 	used, limit, err := r.device.Memory()
-	free := usable * float64(limit-used)
-	if err != nil || free <= 0 {
+	if err != nil || limit <= used {
 		return 0
 	}
-	for batch := r.batch; batch > 0; batch /= 2 {
+	return usable * float64(limit-used)
+}
+
+// fits returns about how many records would fit. A step needs memory in addition to its
+// arguments, which grows with the number of records, if not evenly. Where not even compiling
+// the step has enough memory, as it tries algorithms, a smaller micro-batch tells how much a
+// record needs.
+func (r *replica) fits() int {
+	free := freeMemory(r)
+	for batch := r.batch; batch > 0 && free > 0; batch /= 2 {
 		needs, err := r.needs(batch)
 		if errors.Is(err, ErrMemory) {
 			continue
@@ -60,8 +66,11 @@ func (r *replica) fits() int {
 		if fits < 1 {
 			return 0
 		}
-		if needs, err = r.needs(fits); err == nil && float64(needs) > free {
-			fits = int(float64(fits) * free / float64(needs))
+		switch needs, err = r.needs(fits); {
+		case errors.Is(err, ErrMemory):
+			return fits / 2
+		case err == nil && float64(needs) > free:
+			return int(float64(fits) * free / float64(needs))
 		}
 		return fits
 	}

@@ -28,6 +28,8 @@ type replica struct {
 	deferred *deferred  // nil: every step has begun
 	begun    int        // steps since the newest update of the pass, or since its begin
 	single   bool       // that update was of one step
+	newest   updateKind // that update
+	apart    bool       // steps and updates are runs of their own
 
 	vector []float32   // the parameters as the host knows them
 	slots  [][]float32 // the optimizer's, likewise

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -74,10 +75,31 @@ func newPromise(r *replica) *promise {
 	return p
 }
 
-// mayDefer reports whether a step may begin with the update that follows it.
+// mayDefer reports whether a step may begin with the update that follows it. It compiles the
+// program of both. Where that fails, or its memory does not suffice, steps and updates stay apart.
 func mayDefer(r *replica, batch *staged, p engine.Pass) bool {
-	return r.single && r.begun == 0 && r.deferred == nil &&
-		len(batch.pieces) == 1 && batch.pieces[0].count == 1 && (!p.Last || p.Keep && p.Ahead)
+	if r.apart || !r.single || r.begun > 0 || r.deferred != nil ||
+		len(batch.pieces) != 1 || batch.pieces[0].count != 1 || p.Last && !(p.Keep && p.Ahead) {
+		return false
+	}
+	kind := r.newest
+	kind.trains, kind.tallies = true, p.Last
+	if r.knows(kind.program()) {
+		return true
+	}
+	program, err := compileTraining(r, kind)
+	if err == nil {
+		var needs int64
+		if needs, err = program.Memory(); err == nil && freeMemory(r) > 0 && float64(needs) > freeMemory(r) {
+			err = ErrMemory
+		}
+	}
+	r.apart = err != nil
+	return err == nil
+}
+
+func compileTraining(r *replica, kind updateKind) (Program, error) {
+	return r.compile(kind.program(), func() (string, error) { return r.source.training(kind) })
 }
 
 // deferStep lets a step begin with the update that follows it.
@@ -100,22 +122,25 @@ func takeDeferred(r *replica) *deferred {
 }
 
 // beginDeferred begins the deferred step by itself.
-func beginDeferred(r *replica) error {
+func beginDeferred(r *replica) (err error) {
 	d := takeDeferred(r)
 	if d == nil {
 		return nil
 	}
 	defer d.batch.letGo()
-	err := r.step(d.batch.pieces[0])
-	if err == nil && d.promise != nil {
-		var tally Buffer
-		if tally, err = tallySums(r); err == nil {
-			d.promise.keep(tally)
-			return nil
+	ended := d.promise == nil
+	defer func() {
+		if !ended {
+			d.promise.end(cmp.Or(err, errDropped)) // after a panic, too
 		}
+	}()
+	if err := r.step(d.batch.pieces[0]); err != nil || d.promise == nil {
+		return err
 	}
-	if err != nil {
-		d.promise.end(err)
+	tally, err := tallySums(r)
+	if err == nil {
+		ended = true
+		d.promise.keep(tally)
 	}
 	return err
 }
@@ -132,13 +157,14 @@ func dropDeferred(r *replica) {
 func trainDeferred(r *replica, kind updateKind, weight float64, recipe optimizer.Recipe) (err error) {
 	d := takeDeferred(r)
 	defer d.batch.letGo()
+	ended := d.promise == nil
 	defer func() {
-		if err != nil {
-			d.promise.end(err)
+		if !ended {
+			d.promise.end(cmp.Or(err, errDropped))
 		}
 	}()
 	kind.trains, kind.tallies = true, d.promise != nil
-	program, err := r.compile(kind.program(), func() (string, error) { return r.source.training(kind) })
+	program, err := compileTraining(r, kind)
 	if err != nil {
 		return err
 	}
@@ -154,9 +180,11 @@ func trainDeferred(r *replica, kind updateKind, weight float64, recipe optimizer
 	results = keepState(r, kind, results)
 	r.sums[n], r.valid = results[0], results[1]
 	if d.promise != nil {
+		ended = true
 		d.promise.keep(results[2])
 	}
-	return r.throttle(r.sums[n])
+	_ = r.throttle(r.sums[n]) // the update is made: its promise, or the next call, has the error
+	return nil
 }
 
 // training is (variables, slots, stats, valid, numbers, micro-batch) → (variables, slots, stats,

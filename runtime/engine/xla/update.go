@@ -33,7 +33,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe) error {
 	kind := updateOf(recipe)
 	kind.resident = sums == nil
-	if kind.resident && r.deferred != nil {
+	if kind.resident && r.deferred != nil && kind == r.newest {
 		return trainDeferred(r, kind, weight, recipe)
 	}
 	if err := beginDeferred(r); err != nil {
@@ -71,7 +71,7 @@ func (r *replica) update(sums []float32, weight float64, recipe optimizer.Recipe
 	results = keepState(r, kind, results)
 	if kind.resident {
 		copy(r.sums, results)
-		r.single, r.begun = r.begun == 1, 0
+		r.single, r.begun, r.newest = r.begun == 1, 0, kind
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -262,6 +263,57 @@ func TestNumbersThatComeLater(t *testing.T) {
 	want, got = train(p.xla, engine.Pass{}, batches...), train(q.xla, engine.Pass{Ahead: true}, batches...)
 	if !cmp.Equal(want, got) || !slices.Equal(p.values(p.xla), q.values(q.xla)) {
 		t.Errorf("after a First: %+v, want %+v", got, want)
+	}
+}
+
+// An error of the device that comes after an update is in the results of that step and of all
+// later ones.
+func TestLateErrorOfAStep(t *testing.T) {
+	m := everything()
+	recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.9}
+	p := newPair(t, m, 0.1, engine.Options{MicroBatch: 2})
+	var later []func() (engine.Result, error)
+	const all, fails = 40, 10
+	for i := range all {
+		pass := engine.Pass{First: i == 0, Last: true, Keep: true, Ahead: true}
+		result, err := p.xla.Step(t.Context(), stage(t, p.xla, xlatest.Batch(m, uint64(i), 1, 1)), pass)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later = append(later, result.Later)
+		if i == fails {
+			p.device.Limit = 1
+		}
+		err = p.xla.(engine.Updater).Update(nil, 2, recipe)
+		if p.device.Limit = 0; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, wait := range later {
+		if _, err := wait(); (err != nil) != (i >= fails) {
+			t.Errorf("step %d: %v", i, err)
+		}
+	}
+}
+
+// Where the program of step and update does not compile, they stay apart.
+func TestStepsStayApart(t *testing.T) {
+	m := everything()
+	recipe := optimizer.Recipe{Name: optimizer.SGD, LearningRate: 0.05, Momentum: 0.9}
+	p := newPair(t, m, 0.1, engine.Options{MicroBatch: 2})
+	p.device.Refuse = func(text string) bool { return strings.Contains(text, "_train_") }
+	for i := range 4 {
+		pass := engine.Pass{First: i == 0, Last: true, Keep: true, Ahead: true}
+		result, err := p.xla.Step(t.Context(), stage(t, p.xla, xlatest.Batch(m, uint64(i), 1, 1)), pass)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.xla.(engine.Updater).Update(nil, 2, recipe); err != nil {
+			t.Fatal(err)
+		}
+		if whole, err := result.Later(); err != nil || !whole.Finite {
+			t.Errorf("step %d: %+v, %v", i, whole, err)
+		}
 	}
 }
 
