@@ -59,6 +59,21 @@ func (t *Tree) merge() (spare []float32) {
 	return right.sums
 }
 
+// AddLast is Add for the last leaves, and Finish: it writes the sums into a vector of the
+// caller, and leaves the tree empty. add sets into to left + right.
+func (t *Tree) AddLast(sums []float32, leaves int, into []float32, add func(into, left, right []float32)) (spare [][]float32) {
+	t.parts = append(t.parts, branch{sums, leaves})
+	for len(t.parts) > 2 {
+		spare = append(spare, t.merge())
+	}
+	if len(t.parts) == 1 {
+		copy(into, sums)
+	} else {
+		add(into, t.parts[0].sums, t.parts[1].sums)
+	}
+	return append(spare, t.Clear()...)
+}
+
 // Finish leaves one part.
 func (t *Tree) Finish() (spare [][]float32) {
 	for len(t.parts) > 1 {

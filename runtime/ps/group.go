@@ -14,13 +14,16 @@ import (
 // other shares from the other members. The server's mu guards it.
 type group struct {
 	wire.Group
-	n     int       // values of the vector
-	whole []float32 // the sums of the update that is under way, share by share; nil: there are none yet
-	here  []bool    // the shares that are in it, by member
-	left  int       // shares that are not
-	sent  *vector   // this member's share of the newest sums, which the others pull
-	made  *version  // the same as a frame
-	next  int64     // the version that an update with these sums makes
+	n     int      // values of the vector
+	whole *vector  // the sums of the update that is under way, share by share; nil: there are none yet
+	here  []bool   // the shares that are in it, by member
+	left  int      // shares that are not
+	sent  *vector  // the newest sums: the others pull this member's share; nil: the next sums are under way
+	made  *version // that share as a frame
+	next  int64    // the version that an update with these sums makes
+	owed  int      // members that have not pulled it
+	sends int      // times that it is being sent
+	idle  bell     // sends has become 0
 }
 
 // newGroup returns the group of a term that begins.
@@ -28,7 +31,7 @@ func newGroup(g *wire.Group, n int) *group {
 	if g == nil {
 		return nil
 	}
-	return &group{Group: *g, n: n, here: make([]bool, len(g.Members)), left: len(g.Members)}
+	return &group{Group: *g, n: n, here: make([]bool, len(g.Members)), left: len(g.Members), idle: make(bell)}
 }
 
 // checkGroup reports whether a group can be the one of a vector of n values.
@@ -45,14 +48,52 @@ func (g *group) width() int {
 	return to - from
 }
 
-// put enters the sums of one member's share.
-func (g *group) put(member int, spans *pool, sums []float32) {
+// open returns where the sums of a member's share belong. Called with mu held, after
+// awaitSent.
+func (g *group) open(s *Server, member int) []float32 {
 	if g.whole == nil {
-		g.whole = spans.take()
+		g.endSent(s)
+		g.whole = &vector{v: s.spans.take(), held: 1}
 	}
 	from, to := g.Share(g.n, member)
-	copy(g.whole[from:to], sums)
-	g.arrived(member)
+	return g.whole.v[from:to]
+}
+
+// openOwn is open for this member.
+func (g *group) openOwn(s *Server) []float32 { return g.open(s, g.Mine) }
+
+// endSent lets the newest sums go, if all members have pulled them: else the next ones take
+// other memory. Called with mu held.
+func (g *group) endSent(s *Server) {
+	if g.sent != nil && g.owed <= 0 {
+		s.letGo(g.sent)
+		g.sent = nil
+	}
+}
+
+// awaitSent waits until the newest sums have been sent, so that those of the update under way
+// can take their memory, as long as they are needed. The other members have received the
+// former before they contribute to the latter: only the sender's last step is missing, or a
+// connection is breaking. Called with mu held, which it releases while it waits.
+func (s *Server) awaitSent(needed func() bool) {
+	for g := s.group; g != nil && g == s.group && g.whole == nil && g.sends > 0 && needed(); {
+		idle, changed := g.idle, s.changed
+		s.mu.Unlock()
+		select {
+		case <-idle:
+		case <-changed:
+		}
+		s.mu.Lock()
+	}
+}
+
+// endSend notes that the sums of a share were sent, or will not be. Called with mu held.
+func (g *group) endSend() {
+	if g != nil {
+		if g.sends--; g.sends == 0 {
+			g.idle.ring()
+		}
+	}
 }
 
 // arrived notes that a share is whole.
@@ -64,12 +105,10 @@ func (g *group) arrived(member int) {
 }
 
 // publish lets the other members pull this member's share of the sums.
-func (g *group) publish(sums []float32, next int64) {
-	if g.sent == nil || g.sent.held > 0 { // another one may still be on its way to a member that was left behind
-		g.sent = &vector{v: make([]float32, len(sums))}
-	}
-	copy(g.sent.v, sums)
-	g.made, g.next = new(version), next
+func (g *group) publish(s *Server, next int64) {
+	s.letGo(g.sent) // nil, except where a member was left behind
+	g.sent, g.made, g.next, g.owed = g.whole.hold(), new(version), next, len(g.Members)-1
+	g.arrived(g.Mine)
 }
 
 // begin is called once an update is made: the next one has no shares yet.
@@ -86,8 +125,7 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	if g == nil {
 		return nil
 	}
-	g.publish(r.Sums(), p.Version+1)
-	g.put(g.Mine, s.spans, r.Sums())
+	g.publish(s, p.Version+1)
 	s.changed.ring()
 	for g.left > 0 {
 		changed, arrived := s.changed, s.arrived
@@ -131,9 +169,11 @@ func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 	if p.Term > s.term || g == nil || g.sent == nil || p.Version > g.next { // less than g.next after skipped updates
 		return a, false
 	}
-	from, _ := g.Share(g.n, g.Mine)
+	from, to := g.Share(g.n, g.Mine)
 	a.head.Version, a.head.From = g.next, from
-	a.held, a.made = g.sent.hold(), g.made
+	a.held, a.values, a.made, a.group = g.sent.hold(), g.sent.v[from:to], g.made, g
+	g.owed--
+	g.sends++
 	return a, true
 }
 
@@ -210,19 +250,20 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func() boo
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g, at := s.group, s.version
-	if g == nil || v.Term != s.term || v.Version != at+1 {
+	needed := func() bool {
+		return s.group != nil && v.Term == s.term && s.term == s.fence && v.Version == s.version+1
+	}
+	s.awaitSent(needed)
+	if !needed() {
 		return nil, nil
 	}
+	g, at := s.group, s.version
 	for i := range g.Members {
 		from, to := g.Share(g.n, i)
 		if i == g.Mine || g.here[i] || from != v.From || to-from != values {
 			continue
 		}
-		if g.whole == nil {
-			g.whole = s.spans.take()
-		}
-		return g.whole[from:to], func() bool {
+		return g.open(s, i), func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.group != g || s.version != at {

@@ -37,9 +37,6 @@ func countValues(s *Server) int {
 	n := (len(vectorsOf(s)) + s.spans.made) * s.spans.length
 	if s.group != nil {
 		n += s.sums.made * s.sums.length
-		if s.group.sent != nil {
-			n += len(s.group.sent.v)
-		}
 	}
 	return n
 }
@@ -141,7 +138,7 @@ func (s *Server) letGo(v *vector) {
 	if v == nil {
 		return
 	}
-	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) && (s.group == nil || v != s.group.sent) {
+	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) {
 		s.spans.give(v.v)
 	}
 }

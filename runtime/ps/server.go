@@ -234,12 +234,16 @@ func (s *Server) missing(ids []int64) string {
 // add puts contributions that are here into the sum, in the given order. Called
 // with mu held.
 func (s *Server) add(ids []int64) {
-	for _, id := range ids {
+	for i, id := range ids {
 		c := s.pending[id]
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
-		s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
+		if s.group != nil && i == len(ids)-1 { // the sums are added up where they are needed
+			s.sums.give(s.sum.AddLast(c.sums, c.Leaves, s.group.openOwn(s), addInto)...)
+		} else {
+			s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
+		}
 	}
 }
 
@@ -340,6 +344,7 @@ func (s *Server) settle(id int64, here bool) {
 
 // complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
+	s.awaitSent(func() bool { return p.Term == s.term && s.term == s.fence && p.Version == s.version })
 	if a := s.checkPoint(p.Term, p.Version); a != nil {
 		return *a
 	}

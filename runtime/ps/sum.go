@@ -1,9 +1,8 @@
 package ps
 
 import (
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -13,7 +12,7 @@ import (
 type sum struct {
 	engine.Tree
 	weight   float64
-	whole    []float32 // in a group: the sums of all shares
+	whole    *vector // in a group: the sums of all shares
 	taken    []spec.Contribution
 	resident bool // the sums are on the worker's device
 }
@@ -21,17 +20,16 @@ type sum struct {
 // values returns the sums of the vector that the server holds.
 func (r *sum) values() []float32 {
 	if r.whole != nil {
-		return r.whole
+		return r.whole.v
 	}
 	return r.Sums()
 }
 
 func newSum() *sum { return &sum{Tree: engine.Tree{Merge: merge}} }
 
-func merge(left, right []float32) {
-	spread(len(right), func(_, from, to int) {
-		blas32.Axpy(1, vectorOf(right[from:to]), vectorOf(left[from:to]))
-	})
-}
+func merge(left, right []float32) { addInto(left, left, right) }
 
-func vectorOf(v []float32) blas32.Vector { return blas32.Vector{N: len(v), Inc: 1, Data: v} }
+// addInto sets into to left + right.
+func addInto(into, left, right []float32) {
+	spread(len(into), func(_, from, to int) { optimizer.Add(into[from:to], left[from:to], right[from:to]) })
+}

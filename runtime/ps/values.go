@@ -93,10 +93,11 @@ func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
 	}
 	defer func() {
 		s.mu.Lock()
+		a.group.endSend()
 		s.letGo(a.held)
 		s.mu.Unlock()
 	}()
-	f, err := s.answerOf(a.made, a.head, a.held.v)
+	f, err := s.answerOf(a.made, a.head, a.values)
 	if err != nil {
 		return sent, err
 	}
@@ -107,7 +108,9 @@ func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
 type pulled struct {
 	head    wire.Values
 	held    *vector
+	values  []float32 // of held, to be sent
 	made    *version
+	group   *group // whose sums these are; nil: they are parameters
 	refused *wire.Answer
 }
 
@@ -124,7 +127,7 @@ func (s *Server) valuesFor(p wire.Pull) (a pulled, known bool) {
 		return a, true
 	}
 	if s.version >= p.Version && p.Have != s.version {
-		a.held, a.made = s.values.hold(), s.present
+		a.held, a.values, a.made = s.values.hold(), s.values.v, s.present
 	}
 	return a, s.version >= p.Version
 }
