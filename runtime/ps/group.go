@@ -59,8 +59,15 @@ func (g *group) open(s *Server, member int) []float32 {
 	return g.whole.v[from:to]
 }
 
-// openOwn is open for this member.
-func (g *group) openOwn(s *Server) []float32 { return g.open(s, g.Mine) }
+// cutShare returns the ends of the parts of a share that are read at a time: some pieces of
+// the vector, so that their norms are found while they are in the processor's caches.
+func cutShare(from, to int) (ends []int) {
+	const part = 4 * piece
+	for end := (from/part + 1) * part; end < to; end += part {
+		ends = append(ends, end-from)
+	}
+	return append(ends, to-from)
+}
 
 // endSent lets the newest sums go, if all members have pulled them: else the next ones take
 // other memory. Called with mu held.
@@ -243,10 +250,9 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 }
 
 // Room returns where the sums of another member's share belong that are about to be
-// read, and the function to call once they are there; nil: they are not needed. The
-// function reports whether the update is still under way: sums of an update that was
-// decided meanwhile do not count for the next one.
-func (m Member) Room(v wire.Values, values int) (into []float32, done func() bool) {
+// read; nil: they are not needed. Done reports whether the update is still under way: sums
+// of an update that was decided meanwhile do not count for the next one.
+func (m Member) Room(v wire.Values, values int) *wire.Room {
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,15 +261,19 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func() boo
 	}
 	s.awaitSent(needed)
 	if !needed() {
-		return nil, nil
+		return nil
 	}
-	g, at := s.group, s.version
+	g, r, at := s.group, s.sum, s.version
 	for i := range g.Members {
 		from, to := g.Share(g.n, i)
 		if i == g.Mine || g.here[i] || from != v.From || to-from != values {
 			continue
 		}
-		return g.open(s, i), func() bool {
+		room := &wire.Room{Into: g.open(s, i), Ends: cutShare(from, to), Here: func(int, int) {}}
+		if whole, pieces := g.whole.v, s.pieces; r != nil { // else this member's sums are not made yet
+			room.Here = func(a, b int) { r.findNorms(whole, pieces, from+a, from+b) }
+		}
+		room.Done = func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.group != g || s.version != at {
@@ -273,8 +283,9 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func() boo
 			s.arrived.ring()
 			return true
 		}
+		return room
 	}
-	return nil, nil
+	return nil
 }
 
 // answer answers another member that begins to take part.

@@ -51,25 +51,25 @@ func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
 	}
 	m := Member{s}
 	share := wire.Values{Term: 3, Version: 11, From: 2}
-	late, arrive := m.Room(share, 2)
-	if arrive == nil {
+	late := m.Room(share, 2)
+	if late == nil {
 		t.Fatal("sums that the update needs have no room")
 	}
 	if a := s.apply(wire.Apply{Term: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	if arrive() {
+	if late.Done() {
 		t.Error("sums of a skipped update count for the next one")
 	}
 	share.Version = 12
-	next, arrive := m.Room(share, 2)
-	if arrive == nil {
+	next := m.Room(share, 2)
+	if next == nil {
 		t.Fatal("the sums of the next update have no room")
 	}
-	if &next[0] == &late[0] {
+	if &next.Into[0] == &late.Into[0] {
 		t.Error("the sums of two updates are read into the same memory")
 	}
-	if !arrive() {
+	if !next.Done() {
 		t.Error("sums of the update that is under way do not count")
 	}
 }

@@ -240,7 +240,9 @@ func (s *Server) add(ids []int64) {
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
 		if s.group != nil && i == len(ids)-1 { // the sums are added up where they are needed
-			s.sums.give(s.sum.AddLast(c.sums, c.Leaves, s.group.openOwn(s), addInto)...)
+			own := s.group.open(s, s.group.Mine)
+			from, _ := s.group.Share(s.group.n, s.group.Mine)
+			s.sums.give(s.sum.AddLast(c.sums, c.Leaves, own, s.sum.addShare(s.group.whole.v, s.pieces, from))...)
 		} else {
 			s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
 		}
@@ -368,14 +370,14 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	if s.resident.hasSums(s, p.IDs) {
 		return s.resident.complete(s, p.IDs)
 	}
-	s.sum = newSum()
+	s.sum = newSum(len(s.pieces))
 	s.add(p.IDs)
 	r := s.sum
 	s.sums.give(r.Finish()...)
 	if a := s.combine(ctx, p); a != nil {
 		return *a
 	}
-	norm := squaredNorm(r, s.pieces)
+	norm := r.squaredNorm(s.pieces)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
 	}
@@ -388,20 +390,6 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
-}
-
-// squaredNorm adds up over the pieces, in their order.
-func squaredNorm(r *sum, pieces [][]model.Var) float64 {
-	norms := make([]float64, len(pieces))
-	sums := r.values()
-	spread(len(sums), func(i, from, to int) {
-		norms[i] = optimizer.SquaredNorm(sums[from:to], r.weight, pieces[i])
-	})
-	total := 0.0
-	for _, n := range norms {
-		total += n
-	}
-	return total
 }
 
 // apply commits or skips the prepared update.

@@ -2,6 +2,7 @@ package ps
 
 import (
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -12,7 +13,9 @@ import (
 type sum struct {
 	engine.Tree
 	weight   float64
-	whole    *vector // in a group: the sums of all shares
+	whole    *vector   // in a group: the sums of all shares
+	norms    []float64 // of the pieces whose squared norm is known
+	counted  []bool    // these pieces
 	taken    []spec.Contribution
 	resident bool // the sums are on the worker's device
 }
@@ -25,11 +28,50 @@ func (r *sum) values() []float32 {
 	return r.Sums()
 }
 
-func newSum() *sum { return &sum{Tree: engine.Tree{Merge: merge}} }
+// newSum returns an update without contributions, of a vector with so many pieces.
+func newSum(pieces int) *sum {
+	return &sum{Tree: engine.Tree{Merge: merge}, norms: make([]float64, pieces), counted: make([]bool, pieces)}
+}
 
 func merge(left, right []float32) { addInto(left, left, right) }
 
 // addInto sets into to left + right.
 func addInto(into, left, right []float32) {
 	spread(len(into), func(_, from, to int) { optimizer.Add(into[from:to], left[from:to], right[from:to]) })
+}
+
+// addShare is addInto for the share of a vector that begins at from, whose norms it finds
+// while the sums are in the processor's caches.
+func (r *sum) addShare(vector []float32, pieces [][]model.Var, from int) func(into, left, right []float32) {
+	return func(into, left, right []float32) {
+		skip := from / piece * piece // the pieces are those of the vector
+		spread(from+len(into)-skip, func(_, a, b int) {
+			a, b = max(a+skip, from), b+skip
+			optimizer.Add(into[a-from:b-from], left[a-from:b-from], right[a-from:b-from])
+			r.findNorms(vector, pieces, a, b)
+		})
+	}
+}
+
+// findNorms finds the squared norms of the pieces that are whole in [from, to) of the vector.
+func (r *sum) findNorms(vector []float32, pieces [][]model.Var, from, to int) {
+	for i := (from + piece - 1) / piece; i < len(pieces) && min((i+1)*piece, len(vector)) <= to; i++ {
+		r.norms[i] = optimizer.SquaredNorm(vector[i*piece:min((i+1)*piece, len(vector))], r.weight, pieces[i])
+		r.counted[i] = true
+	}
+}
+
+// squaredNorm adds up over the pieces, in their order.
+func (r *sum) squaredNorm(pieces [][]model.Var) float64 {
+	vector := r.values()
+	spread(len(vector), func(i, from, to int) {
+		if !r.counted[i] {
+			r.findNorms(vector, pieces, from, to)
+		}
+	})
+	total := 0.0
+	for _, n := range r.norms {
+		total += n
+	}
+	return total
 }

@@ -307,15 +307,48 @@ func (c *Conn) Body(m *Message, into []float32) error {
 	if m.Values == 0 {
 		return nil
 	}
-	values := raw(into)
 	if m.shared {
-		if err := c.inbox.take(values); err != nil {
+		if err := c.inbox.take(raw(into)); err != nil {
 			return fmt.Errorf("read %s: %w", m.Type, err)
 		}
 		return nil
 	}
-	if _, err := io.ReadFull(c.r, values); err != nil {
+	return c.readValues(m, into)
+}
+
+// readValues reads the next values of a body that comes through the socket.
+func (c *Conn) readValues(m *Message, into []float32) error {
+	if _, err := io.ReadFull(c.r, raw(into)); err != nil {
 		return fmt.Errorf("read %s: %w", m.Type, asUnexpectedEOF(err))
+	}
+	return nil
+}
+
+// Room is where the values of a message belong whose reader uses each part of them while it
+// is in the processor's caches.
+type Room struct {
+	Into []float32
+	Ends []int                // of the parts; they rise to the length of Into
+	Here func(from, to int)   // is called once a part has come
+	Done func() (counts bool) // is called by the reader of the message, once all parts have
+}
+
+// BodyParts is Body for a room.
+func (c *Conn) BodyParts(m *Message, room *Room) error {
+	if m.shared || len(room.Into) != m.Values {
+		if err := c.Body(m, room.Into); err != nil {
+			return err
+		}
+	}
+	from := 0
+	for _, to := range room.Ends {
+		if !m.shared {
+			if err := c.readValues(m, room.Into[from:to]); err != nil {
+				return err
+			}
+		}
+		room.Here(from, to)
+		from = to
 	}
 	return nil
 }

@@ -28,10 +28,9 @@ type Holder interface {
 	// Contribute takes the worker's contribution to the member's own share; nil: its
 	// sums are on the device of the resident replica.
 	Contribute(p wire.Push, parts [][]float32) wire.Answer
-	// Room returns where the sums of another member's share belong, and the
-	// function to call once they are there; nil: they are not needed. The function
-	// reports whether the group is still the same.
-	Room(v wire.Values, values int) (into []float32, done func() bool)
+	// Room returns where the sums of another member's share belong; nil: they are not
+	// needed. The room's Done reports whether the update is still under way.
+	Room(v wire.Values, values int) *wire.Room
 	// Reside names the replica where the holder makes the updates while the group has
 	// one member; nil: none. Parameters that another replica had before are copied from
 	// there first: they are lost with an error.
@@ -265,17 +264,17 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := msg.Decode(&v); err != nil {
 		return err
 	}
-	into, done := []float32(nil), (func() bool)(nil)
+	var room *wire.Room
 	if v.Refused == "" {
-		into, done = g.holder.Room(v, msg.Values)
+		room = g.holder.Room(v, msg.Values)
 	}
-	if done == nil {
+	if room == nil {
 		return m.conn.Skip(msg)
 	}
-	if err := m.conn.Body(msg, into); err != nil {
+	if err := m.conn.BodyParts(msg, room); err != nil {
 		return err
 	}
-	done() // if not, the update was decided, or connect has requested the sums of another term
+	room.Done() // if not, the update was decided, or connect has requested the sums of another term
 	return nil
 }
 
@@ -336,7 +335,9 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 	f := &flight{then: then}
 	f.left.Store(int32(len(links)))
 	n := sums.length()
-	for i, m := range links {
+	for k := range links { // each member begins with another one, and its own share is the last
+		i := (at.Mine + 1 + k) % len(links)
+		m := links[i]
 		from, to := at.Share(n, i)
 		parts := sums.slice(from, to)
 		if i == at.Mine {
