@@ -3,6 +3,7 @@ package ps
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -32,6 +33,18 @@ func newGroup(g *wire.Group, n int) *group {
 		return nil
 	}
 	return &group{Group: *g, n: n, here: make([]bool, len(g.Members)), left: len(g.Members), idle: make(bell)}
+}
+
+// extendPatience gives another member of the group the time that it needs where it shares
+// this machine's cores with many others.
+func (s *Server) extendPatience(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.group; g != nil {
+		if d := g.Patience(g.Mine, runtime.NumCPU()); d > wire.Silence {
+			l.SetPatience(d)
+		}
+	}
 }
 
 // checkGroup reports whether a group can be the one of a vector of n values.

@@ -81,6 +81,9 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
+		if l.member {
+			s.extendPatience(l)
+		}
 		l.pull(pull{p, false})
 		return nil
 	case wire.TypePush:

@@ -3,10 +3,12 @@ package wire
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,10 @@ import (
 // gone: unplugged, or stopped.
 const (
 	pulse   = time.Second
-	silence = 10 * time.Second
+	Silence = 10 * time.Second
+	// lastLook is for what has come while the reader was silent itself: stopped, or on a
+	// machine whose cores other processes had.
+	lastLook = 20 * time.Millisecond
 )
 
 // writeTime bounds how long a peer may take nothing of what is sent to it, in
@@ -36,7 +41,7 @@ type Conn struct {
 	unix     *net.UnixConn // of one machine, once it is greeted; nil: it is none
 	inbox    segment       // for the bodies that are received through it
 	outbox   segment       // for those that are sent
-	patience time.Duration // with a peer that says nothing
+	patience atomic.Int64  // nanoseconds, with a peer that says nothing
 	r        io.Reader
 	until    time.Time         // that a frame must have begun to arrive by; zero: any time
 	header   [headerBytes]byte // of the frame being received
@@ -53,7 +58,8 @@ type Conn struct {
 
 func newConn(c net.Conn) *Conn {
 	widen(c)
-	conn := &Conn{conn: c, patience: silence, closed: make(chan struct{})}
+	conn := &Conn{conn: c, closed: make(chan struct{})}
+	conn.SetPatience(Silence)
 	conn.r = arriving{conn} // unbuffered, so that a stranger costs nothing
 	return conn
 }
@@ -92,10 +98,18 @@ func (c *Conn) beat() {
 type arriving struct{ *Conn }
 
 func (a arriving) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(a.patience)
+	deadline := time.Now().Add(time.Duration(a.patience.Load()))
 	if !a.until.IsZero() && a.until.Before(deadline) {
 		deadline = a.until
 	}
+	n, err := a.readUntil(p, deadline)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // what has come while this process itself stood still counts
+		n, err = a.readUntil(p, time.Now().Add(lastLook))
+	}
+	return n, err
+}
+
+func (a arriving) readUntil(p []byte, deadline time.Time) (int, error) {
 	if err := a.conn.SetReadDeadline(deadline); err != nil {
 		return 0, err
 	}
@@ -105,9 +119,9 @@ func (a arriving) Read(p []byte) (int, error) {
 	return a.conn.Read(p)
 }
 
-// SetPatience sets the longest silence of the peer, in place of ten seconds. Call it
-// before Receive, with more than two seconds: a peer sends something every second.
-func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
+// SetPatience sets the longest silence of the peer, in place of ten seconds, from the next
+// bytes on: more than two seconds, because a peer sends something every second.
+func (c *Conn) SetPatience(d time.Duration) { c.patience.Store(int64(d)) }
 
 // Close ends the connection; whoever is sending or receiving returns.
 func (c *Conn) Close() error {

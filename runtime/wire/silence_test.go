@@ -65,7 +65,7 @@ func TestIdleConnectionsLive(t *testing.T) {
 	})
 }
 
-// A peer that vanishes without closing is noticed within silence, by whoever
+// A peer that vanishes without closing is noticed within Silence, by whoever
 // waits for it and by whoever sends to it.
 func TestUnpluggedPeerIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestUnpluggedPeerIsNoticed(t *testing.T) {
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Fatalf("a peer that vanished: %v", err)
 		}
-		if took := time.Since(began) - time.Minute; took < silence-pulse || took > silence+pulse {
+		if took := time.Since(began) - time.Minute; took < Silence-pulse || took > Silence+pulse {
 			t.Errorf("noticed after %v", took)
 		}
 	})
@@ -103,7 +103,7 @@ func TestSlowBodiesArrive(t *testing.T) {
 				if _, err := a.Write(whole[i : i+1]); err != nil {
 					return
 				}
-				time.Sleep(silence / 2)
+				time.Sleep(Silence / 2)
 			}
 			a.Write(whole[:len(whole)-4]) // and then nothing
 		}()
@@ -113,7 +113,7 @@ func TestSlowBodiesArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.Body(m, into); err != nil || into[7] != 8 {
-			t.Fatalf("a body of a byte every %v: %v, %v", silence/2, into, err)
+			t.Fatalf("a body of a byte every %v: %v, %v", Silence/2, into, err)
 		}
 		if m, err = c.Receive(0); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,7 +94,7 @@ func (g *group) run(ctx context.Context) error {
 		case since.IsZero():
 			since = time.Now()
 			fallthrough
-		case time.Since(since) < patienceWith(err, next.Mine):
+		case time.Since(since) < patienceWith(err, &next):
 			again = time.After(firstPause)
 		default:
 			return unreachableError{err}
@@ -120,12 +121,16 @@ type memberError struct {
 // patienceWith returns the time for another group to be formed after an error. Without one
 // the worker leaves the session, and the others go on: of two members that cannot reach
 // each other, the later one leaves.
-func patienceWith(err error, mine int) time.Duration {
+func patienceWith(err error, in *wire.Group) time.Duration {
 	var with memberError
-	if errors.As(err, &with) && mine < with.member {
-		return 3 * wire.MemberPatience
+	if !errors.As(err, &with) || with.member >= len(in.Members) { // of an earlier group
+		return wire.MemberPatience
 	}
-	return wire.MemberPatience
+	patience := in.Patience(with.member, runtime.NumCPU())
+	if in.Mine < with.member {
+		return 3 * patience
+	}
+	return patience
 }
 
 // findBroken returns an error for a member of the connected group that is gone.
@@ -169,19 +174,20 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 		if m == nil || m.gone.Load() {
 			hello := g.options.hello()
 			hello.Session = g.session
-			dialling, cancel := context.WithTimeout(ctx, wire.MemberPatience)
+			dialling, cancel := context.WithTimeout(ctx, next.Patience(i, runtime.NumCPU()))
 			conn, err := g.options.Credentials.Dial(dialling, address, hello)
 			cancel()
 			if err != nil {
 				return memberError{i, fmt.Errorf("connect to member %d: %w", i, err)}
 			}
-			conn.SetPatience(wire.MemberPatience)
 			m = &member{address: address, conn: conn, flights: make(chan *flight, maxFlights)}
 			g.mu.Lock()
 			g.links[address] = m
 			g.mu.Unlock()
+			m.conn.SetPatience(next.Patience(i, runtime.NumCPU()))
 			receiving.Go(func() error { return g.listen(m) })
 		}
+		m.conn.SetPatience(next.Patience(i, runtime.NumCPU()))
 		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1, Follow: true}, nil); err != nil {
 			m.conn.Close()
 			return memberError{i, fmt.Errorf("ask member %d: %w", i, err)}
