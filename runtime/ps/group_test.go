@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -71,5 +73,63 @@ func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
 	}
 	if !next.Done() {
 		t.Error("sums of the update that is under way do not count")
+	}
+}
+
+// A member holds at most 4 vectors and twice its slots: parameters and slots, once more for a
+// checkpoint of each version, the sums, and a contribution of each member to its share.
+func TestMemoryOfAMember(t *testing.T) {
+	const n, slots, members = 64, 2, 2
+	s := newServer(io.Discard)
+	s.place = checkpoint.Folder(t.TempDir())
+	recipe := optimizer.Recipe{Name: optimizer.Adam, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 1}
+	group := &wire.Group{Members: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+	vars := []model.Var{{Name: "values", Shape: []int{n}, Len: n}}
+	if a := restore(t, s, wire.Restore{Term: 3, To: n, Vars: vars, Recipe: recipe, Exact: true, Group: group}, make([]float32, n)); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	m, most := Member{s}, 0
+	count := func() { most = max(most, m.Values()) }
+	for version := range int64(8) {
+		if a := s.keep(wire.CutRequest{Term: 3, Version: version}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		var ids []int64
+		for worker := range int64(members) {
+			p := wire.Push{ID: members*version + worker + 1, Version: version, Exact: true, Weight: 1, Leaves: 1}
+			p.Term, ids = 3, append(ids, p.ID)
+			if a := m.Contribute(p, [][]float32{make([]float32, n/members)}); a != (wire.Answer{}) {
+				t.Fatal(a)
+			}
+		}
+		count()
+		room := m.Room(wire.Values{Term: 3, Version: version + 1, From: n / members}, n/members)
+		if room == nil {
+			t.Fatal("sums that the update needs have no room")
+		}
+		room.Done()
+		done := make(chan wire.Answer)
+		go func() {
+			done <- s.prepare(t.Context(), wire.Prepare{Term: 3, Version: version, Weight: members, IDs: ids, Alone: &recipe})
+		}()
+		if a := <-done; !a.Finite {
+			t.Fatal(a)
+		}
+		count()
+		s.mu.Lock() // the other member pulls the sums
+		a, known := s.shareFor(wire.Pull{Term: 3, Version: version + 1})
+		if !known || len(a.values) != n/members {
+			t.Fatalf("the sums of version %d are not here", version+1)
+		}
+		a.group.endSend()
+		s.letGo(a.held)
+		s.mu.Unlock()
+		count()
+	}
+	if most > (4+2*slots)*n {
+		t.Errorf("%d values in memory, %d vectors: want at most %d vectors", most, (most+n-1)/n, 4+2*slots)
+	}
+	if most < (3+2*slots)*n { // else the test does not count what it is about
+		t.Errorf("only %d values in memory", most)
 	}
 }

@@ -100,7 +100,7 @@ type arriving struct{ *Conn }
 func (a arriving) Read(p []byte) (int, error) {
 	deadline := time.Now().Add(time.Duration(a.patience.Load()))
 	if !a.until.IsZero() && a.until.Before(deadline) {
-		deadline = a.until
+		return a.readUntil(p, a.until)
 	}
 	n, err := a.readUntil(p, deadline)
 	if errors.Is(err, os.ErrDeadlineExceeded) { // what has come while this process itself stood still counts
