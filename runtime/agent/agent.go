@@ -66,10 +66,9 @@ type agent struct {
 	listed   []string // checkpoints that the coordinator has heard of
 	running  *program.Generation
 	observer *observer
-	halted   bool   // the generation is to end
-	planned  string // the reason, where no part of it had ended before
-	leave    error  // the result of Run, after the end of all ranks; nil: the agent stays
-	term     int64  // the highest heard of
+	halted   bool  // the generation is to end
+	leave    error // the result of Run, after the end of all ranks; nil: the agent stays
+	term     int64 // the highest heard of
 }
 
 // The events of the loop, except events of the link.

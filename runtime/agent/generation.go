@@ -19,7 +19,7 @@ func (a *agent) start(ctx context.Context, b wire.Begin) {
 		return
 	}
 	a.Log.Info("begins", "generation", b.Generation, "rank", b.Rank, "world", b.World, "role", b.Role, "resume", b.Resume)
-	a.begin, a.state, a.halted, a.planned, a.result = b, starting, false, "", nil
+	a.begin, a.state, a.halted, a.result = b, starting, false, nil
 	a.observer = newObserver()
 	s, report := a.program(b), a.observer.report
 	go func() {
@@ -97,9 +97,6 @@ func (a *agent) halt(h wire.Halt) {
 		return
 	}
 	a.Log.Info("halts", "generation", h.Generation, "reason", h.Reason)
-	if h.Planned {
-		a.planned = h.Reason
-	}
 	a.stop()
 }
 
@@ -113,7 +110,7 @@ func (a *agent) stop() {
 
 // noteEnd reports how the ranks ended.
 func (a *agent) noteEnd(r program.Result) {
-	m := wire.Result{Begin: a.begin, Cause: string(r.Cause), Text: "all of its ranks " + string(r.Cause), Last: r.Last, At: time.Now(), Planned: a.planned}
+	m := wire.Result{Begin: a.begin, Cause: string(r.Cause), Text: "all of its ranks " + string(r.Cause), Last: r.Last, At: time.Now()}
 	if r.First >= 0 {
 		end := r.Ranks[r.First]
 		m.Text, m.At = fmt.Sprintf("rank %d %s", end.Rank, end), end.At

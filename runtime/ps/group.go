@@ -37,7 +37,7 @@ func newGroup(g *wire.Group, n int) *group {
 
 // extendPatience gives another member of the group the time that it needs where it shares
 // this machine's cores with many others.
-func (s *Server) extendPatience(l *link) {
+func extendPatience(s *Server, l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g := s.group; g != nil {
@@ -95,7 +95,7 @@ func (g *group) endSent(s *Server) {
 // can take their memory, as long as they are needed. The other members have received the
 // former before they contribute to the latter: only the sender's last step is missing, or a
 // connection is breaking. Called with mu held, which it releases while it waits.
-func (s *Server) awaitSent(needed func() bool) {
+func awaitSent(s *Server, needed func() bool) {
 	for g := s.group; g != nil && g == s.group && g.whole == nil && g.sends > 0 && needed(); {
 		idle, changed := g.idle, s.changed
 		s.mu.Unlock()
@@ -272,7 +272,7 @@ func (m Member) Room(v wire.Values, values int) *wire.Room {
 	needed := func() bool {
 		return s.group != nil && v.Term == s.term && s.term == s.fence && v.Version == s.version+1
 	}
-	s.awaitSent(needed)
+	awaitSent(s, needed)
 	if !needed() {
 		return nil
 	}

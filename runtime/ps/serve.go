@@ -82,7 +82,7 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 			return err
 		}
 		if l.member {
-			s.extendPatience(l)
+			extendPatience(s, l)
 		}
 		l.pull(pull{p, false})
 		return nil

@@ -346,7 +346,7 @@ func (s *Server) settle(id int64, here bool) {
 
 // complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
-	s.awaitSent(func() bool { return p.Term == s.term && s.term == s.fence && p.Version == s.version })
+	awaitSent(s, func() bool { return p.Term == s.term && s.term == s.fence && p.Version == s.version })
 	if a := s.checkPoint(p.Term, p.Version); a != nil {
 		return *a
 	}

@@ -116,15 +116,6 @@ func (r *rendezvous) takeRunning(at session.Seat, a *agent, m *wire.Running) {
 	}
 }
 
-// recallEnding takes over that an earlier coordinator was ending a generation before any of its
-// parts had ended: failures of the others are from that.
-func (r *rendezvous) recallEnding(g *generation, m *wire.Result) {
-	if m.Planned != "" && (g.ending == "" || g.broken) {
-		g.broken, g.ending = false, ""
-		r.halt(m.Planned)
-	}
-}
-
 // takeResult notes how an agent's processes ended.
 func (r *rendezvous) takeResult(at session.Seat, a *agent, m *wire.Result) {
 	g := r.adopt(m.Begin)
@@ -135,7 +126,6 @@ func (r *rendezvous) takeResult(at session.Seat, a *agent, m *wire.Result) {
 	if p.result == nil {
 		p.begin, p.result = m.Begin, m
 		r.Log.Info("ended", "member", at, "generation", m.Generation, "cause", m.Cause, "text", m.Text)
-		r.recallEnding(g, m)
 	}
 }
 
@@ -153,9 +143,7 @@ func (r *rendezvous) adopt(b wire.Begin) *generation {
 // sendHalt has an agent end its processes of a generation.
 func (r *rendezvous) sendHalt(a *agent, generation int, reason string) {
 	r.session.UseTerm()
-	g := r.current
-	planned := g != nil && g.number == generation && !g.broken && !g.finish
-	a.Send(wire.TypeHalt, wire.Halt{Term: r.session.Term(), Generation: generation, Reason: reason, Planned: planned})
+	a.Send(wire.TypeHalt, wire.Halt{Term: r.session.Term(), Generation: generation, Reason: reason})
 }
 
 // event is an event of the history about a generation.

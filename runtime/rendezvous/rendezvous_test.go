@@ -354,48 +354,6 @@ func TestNextCoordinator(t *testing.T) {
 	}
 }
 
-// A generation that was to end for a change, when its coordinator was replaced, has not failed:
-// ranks of it that fail because others were ended are not the program's error.
-func TestNextCoordinatorRecallsThePlannedEnd(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, 3, 2, 0)
-	b.options.Spec.Program.MaxRestarts = 0
-	b.options.Spec.Program.JoinTimeout = spec.Duration(10 * time.Millisecond)
-	b.begin()
-	first, second := b.guest(wire.RoleWorker, 0), b.guest(wire.RoleWorker, 1)
-	first.ready(0)
-	second.ready(0)
-	begin, other := first.start(), second.start()
-	third := b.guest(wire.RoleWorker, 2)
-	third.ready(0)
-	first.send(wire.TypeObserved, wire.Observed{Generation: 1, Checkpoints: []wire.Checkpoint{{Name: "a", Step: 3}}})
-	halt := receive[wire.Halt](second, wire.TypeHalt)
-	if !halt.Planned {
-		t.Errorf("halted by %+v", halt)
-	}
-	close(b.leave)
-	for _, g := range []*guest{first, second, third} {
-		g.conn.Close()
-	}
-	<-b.outcome
-	b.begin()
-	first.connect()
-	second.connect()
-	third.connect()
-	third.ready(0, "a")
-	first.send(wire.TypeResult, wire.Result{Begin: begin, Cause: string(program.Failed), Text: "rank 0 ended with 1", At: time.Now()})
-	second.send(wire.TypeResult, wire.Result{Begin: other, Cause: string(program.Stopped), Text: "stopped", At: time.Now(), Planned: halt.Reason})
-	first.ready(1, "a")
-	second.ready(1, "a")
-	for _, g := range []*guest{first, second, third} {
-		again := g.start()
-		if again.World != 3 || again.Restarts != 0 || again.Resume != "a" {
-			t.Errorf("it goes on with %+v", again)
-		}
-		defer g.end(again, program.Succeeded, "")
-	}
-}
-
 // The chief decides about the end: the others, such as servers that never end by
 // themselves, are ended then, whatever they end with.
 func TestChiefDecides(t *testing.T) {

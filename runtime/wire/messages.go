@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
@@ -350,35 +349,6 @@ type Group struct {
 // joins again later. Where a member cannot reach another one, it waits as long for the
 // coordinator to form another group.
 const MemberPatience = 3 * time.Second
-
-// perCore is how many members each core of a machine computes at a time, as far as their
-// patience with each other goes.
-const perCore = 2
-
-// Patience returns the longest silence of one member before another one on a machine of so
-// many cores goes on without it: of members that share that machine longer than
-// MemberPatience, because each one that is ready to run has to wait for the others.
-func (g *Group) Patience(member, cores int) time.Duration {
-	own, beside := hostOf(g.Members[g.Mine]), 0
-	if hostOf(g.Members[member]) != own {
-		return MemberPatience
-	}
-	for _, address := range g.Members {
-		if hostOf(address) == own {
-			beside++
-		}
-	}
-	return MemberPatience * time.Duration(max(1, beside/(perCore*max(1, cores))))
-}
-
-// hostOf returns the host of an address; of one that is none, all of it.
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	return host
-}
 
 // Share returns the share [from, to) of a vector of n values that a member adds up.
 func (g *Group) Share(n, member int) (from, to int) {

@@ -41,8 +41,6 @@ type Halt struct {
 	Term       int64  `json:"term"`
 	Generation int    `json:"generation"`
 	Reason     string `json:"reason"`
-	// Planned is set where no part of the generation had ended before it was to end.
-	Planned bool `json:"planned,omitempty"`
 }
 
 // Running reports that an agent runs a generation: at its start, and again after each
@@ -59,9 +57,6 @@ type Result struct {
 	Text  string    `json:"text"`           // for people: rank and signal or exit status
 	At    time.Time `json:"at"`             // of the end that ended the others
 	Last  []string  `json:"last,omitempty"` // lines that the rank printed last
-	// Planned is the reason of a planned Halt that the agent had before; "": it had none. It
-	// tells the next coordinator that failures of other parts may be from that.
-	Planned string `json:"planned,omitempty"`
 }
 
 // Observed has what an agent saw of its processes since the last one.
