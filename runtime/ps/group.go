@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -22,9 +23,9 @@ type group struct {
 	sent  *vector  // the newest sums: the others pull this member's share; nil: the next sums are under way
 	made  *version // that share as a frame
 	next  int64    // the version that an update with these sums makes
-	owed  int      // members that have not pulled it
-	sends int      // times that it is being sent
-	idle  bell     // sends has become 0
+	due   []bool   // the members that have not received it, as far as this one knows
+	owed  int      // how many they are
+	free  bell     // they are none
 }
 
 // newGroup returns the group of a term that begins.
@@ -32,7 +33,8 @@ func newGroup(g *wire.Group, n int) *group {
 	if g == nil {
 		return nil
 	}
-	return &group{Group: *g, n: n, here: make([]bool, len(g.Members)), left: len(g.Members), idle: make(bell)}
+	members := len(g.Members)
+	return &group{Group: *g, n: n, here: make([]bool, members), left: members, due: make([]bool, members), free: make(bell)}
 }
 
 // extendPatience gives another member of the group the time that it needs where it shares
@@ -61,12 +63,12 @@ func (g *group) width() int {
 	return to - from
 }
 
-// open returns where the sums of a member's share belong. Called with mu held, after
-// awaitSent.
+// open returns where the sums of a member's share belong, once it is the update's turn: the
+// former sums were sent to all members. Called with mu held.
 func (g *group) open(s *Server, member int) []float32 {
 	if g.whole == nil {
-		g.endSent(s)
-		g.whole = &vector{v: s.spans.take(), held: 1}
+		s.letGo(g.sent)
+		g.sent, g.whole = nil, &vector{v: s.spans.take(), held: 1}
 	}
 	from, to := g.Share(g.n, member)
 	return g.whole.v[from:to]
@@ -82,36 +84,43 @@ func cutShare(from, to int) (ends []int) {
 	return append(ends, to-from)
 }
 
-// endSent lets the newest sums go, if all members have pulled them: else the next ones take
-// other memory. Called with mu held.
-func (g *group) endSent(s *Server) {
-	if g.sent != nil && g.owed <= 0 {
-		s.letGo(g.sent)
-		g.sent = nil
-	}
-}
-
-// awaitSent waits until the newest sums have been sent, so that those of the update under way
-// can take their memory, as long as they are needed. The other members have received the
-// former before they contribute to the latter: only the sender's last step is missing, or a
-// connection is breaking. Called with mu held, which it releases while it waits.
-func awaitSent(s *Server, needed func() bool) {
-	for g := s.group; g != nil && g == s.group && g.whole == nil && g.sends > 0 && needed(); {
-		idle, changed := g.idle, s.changed
+// awaitTurn waits until the sums of the update that makes a version can be received or made:
+// the update before it is made, and its sums were sent to all members. So no sums are lost,
+// however far a member is behind the others: the earlier updates of that member do not depend
+// on the later ones of this one. False: the update is past, or closed was closed. Called with
+// mu held, which awaitTurn releases while it waits.
+func (s *Server) awaitTurn(term, version int64, closed <-chan struct{}) bool {
+	for s.term == term && s.fence == term && s.version < version {
+		g, free := s.group, bell(nil)
+		if g != nil {
+			free = g.free
+		}
+		if s.version+1 == version && (g == nil || g.whole != nil || g.owed == 0) {
+			return true
+		}
+		changed := s.changed
 		s.mu.Unlock()
+		over := false
 		select {
-		case <-idle:
+		case <-free:
 		case <-changed:
+		case <-closed:
+			over = true
 		}
 		s.mu.Lock()
+		if over {
+			return false
+		}
 	}
+	return false
 }
 
-// endSend notes that the sums of a share were sent, or will not be. Called with mu held.
-func (g *group) endSend() {
-	if g != nil {
-		if g.sends--; g.sends == 0 {
-			g.idle.ring()
+// settle notes that a member has this member's share of the newest sums, or does not need it.
+func (g *group) settle(member int) {
+	if member >= 0 && g.due[member] {
+		g.due[member] = false
+		if g.owed--; g.owed == 0 {
+			g.free.ring()
 		}
 	}
 }
@@ -124,10 +133,14 @@ func (g *group) arrived(member int) {
 	}
 }
 
-// publish lets the other members pull this member's share of the sums.
-func (g *group) publish(s *Server, next int64) {
-	s.letGo(g.sent) // nil, except where a member was left behind
-	g.sent, g.made, g.next, g.owed = g.whole.hold(), new(version), next, len(g.Members)-1
+// publish lets the other members pull this member's share of the sums: each of them has
+// received the former ones.
+func (g *group) publish(next int64) {
+	g.sent, g.made, g.next = g.whole.hold(), new(version), next
+	for i := range g.due {
+		g.due[i] = i != g.Mine
+	}
+	g.owed = len(g.due) - 1
 	g.arrived(g.Mine)
 }
 
@@ -145,7 +158,7 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	if g == nil {
 		return nil
 	}
-	g.publish(s, p.Version+1)
+	g.publish(p.Version + 1)
 	s.changed.ring()
 	for g.left > 0 {
 		changed, arrived := s.changed, s.arrived
@@ -173,9 +186,10 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	return nil
 }
 
-// shareFor returns this member's share of the sums of an update, for another member;
-// known reports whether there is an answer. Called with mu held.
-func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
+// shareFor returns this member's share of the sums of an update, for the member of that
+// address, which has received the updates before it; known reports whether there is an
+// answer. Called with mu held.
+func (s *Server) shareFor(p wire.Pull, address string) (a pulled, known bool) {
 	a.head = wire.Values{Term: p.Term}
 	if a.refused = s.checkTerm(p.Term); a.refused != nil {
 		return a, true
@@ -186,14 +200,16 @@ func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 		a.refused = &why
 		return a, true
 	}
-	if p.Term > s.term || g == nil || g.sent == nil || p.Version > g.next { // less than g.next after skipped updates
+	if p.Term > s.term || g == nil || g.sent == nil {
+		return a, false
+	}
+	if p.Version > g.next { // less than g.next after skipped updates
+		g.settle(slices.Index(g.Members, address))
 		return a, false
 	}
 	from, to := g.Share(g.n, g.Mine)
 	a.head.Version, a.head.From = g.next, from
-	a.held, a.values, a.made, a.group = g.sent.hold(), g.sent.v[from:to], g.made, g
-	g.owed--
-	g.sends++
+	a.held, a.values, a.made = g.sent.hold(), g.sent.v[from:to], g.made
 	return a, true
 }
 
@@ -263,17 +279,14 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 }
 
 // Room returns where the sums of another member's share belong that are about to be
-// read; nil: they are not needed. Done reports whether the update is still under way: sums
-// of an update that was decided meanwhile do not count for the next one.
-func (m Member) Room(v wire.Values, values int) *wire.Room {
+// read, after it waited for their turn, unless closed is closed before; nil: they are not
+// needed. Done reports whether the update is still under way: sums of an update that was
+// decided meanwhile do not count for the next one.
+func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Room {
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	needed := func() bool {
-		return s.group != nil && v.Term == s.term && s.term == s.fence && v.Version == s.version+1
-	}
-	awaitSent(s, needed)
-	if !needed() {
+	if !s.awaitTurn(v.Term, v.Version, closed) || s.group == nil {
 		return nil
 	}
 	g, r, at := s.group, s.sum, s.version

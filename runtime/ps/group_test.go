@@ -53,7 +53,7 @@ func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
 	}
 	m := Member{s}
 	share := wire.Values{Term: 3, Version: 11, From: 2}
-	late := m.Room(share, 2)
+	late := m.Room(share, 2, t.Context().Done())
 	if late == nil {
 		t.Fatal("sums that the update needs have no room")
 	}
@@ -64,7 +64,7 @@ func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
 		t.Error("sums of a skipped update count for the next one")
 	}
 	share.Version = 12
-	next := m.Room(share, 2)
+	next := m.Room(share, 2, t.Context().Done())
 	if next == nil {
 		t.Fatal("the sums of the next update have no room")
 	}
@@ -103,7 +103,7 @@ func TestMemoryOfAMember(t *testing.T) {
 			}
 		}
 		count()
-		room := m.Room(wire.Values{Term: 3, Version: version + 1, From: n / members}, n/members)
+		room := m.Room(wire.Values{Term: 3, Version: version + 1, From: n / members}, n/members, t.Context().Done())
 		if room == nil {
 			t.Fatal("sums that the update needs have no room")
 		}
@@ -117,12 +117,14 @@ func TestMemoryOfAMember(t *testing.T) {
 		}
 		count()
 		s.mu.Lock() // the other member pulls the sums
-		a, known := s.shareFor(wire.Pull{Term: 3, Version: version + 1})
+		a, known := s.shareFor(wire.Pull{Term: 3, Version: version + 1}, group.Members[1])
 		if !known || len(a.values) != n/members {
 			t.Fatalf("the sums of version %d are not here", version+1)
 		}
-		a.group.endSend()
 		s.letGo(a.held)
+		if _, known := s.shareFor(wire.Pull{Term: 3, Version: version + 2}, group.Members[1]); known {
+			t.Fatalf("the sums of version %d are here", version+2)
+		}
 		s.mu.Unlock()
 		count()
 	}

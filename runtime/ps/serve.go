@@ -35,7 +35,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 		defer s.meet(hello.Session, -1)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1), member: hello.Address != ""}
+	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1), member: hello.Address}
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	defer c.Close()
@@ -81,7 +81,7 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
-		if l.member {
+		if l.member != "" {
 			extendPatience(s, l)
 		}
 		l.pull(pull{p, false})

@@ -239,14 +239,10 @@ func (s *Server) add(ids []int64) {
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
-		if s.group != nil && i == len(ids)-1 { // the sums are added up where they are needed
-			own := s.group.open(s, s.group.Mine)
-			from, _ := s.group.Share(s.group.n, s.group.Mine)
-			s.sums.give(s.sum.AddLast(c.sums, c.Leaves, own, s.sum.addShare(s.group.whole.v, s.pieces, from))...)
-		} else {
-			s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
-		}
+		s.sum.last = i == len(ids)-1
+		s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
 	}
+	s.sums.give(s.sum.Finish()...)
 }
 
 // prepare makes the update's sum. The only server of a run decides by
@@ -346,8 +342,14 @@ func (s *Server) settle(id int64, here bool) {
 
 // complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
-	awaitSent(s, func() bool { return p.Term == s.term && s.term == s.fence && p.Version == s.version })
-	if a := s.checkPoint(p.Term, p.Version); a != nil {
+	a := s.checkPoint(p.Term, p.Version)
+	if a == nil && !s.awaitTurn(p.Term, p.Version+1, ctx.Done()) {
+		a = s.checkPoint(p.Term, p.Version)
+	}
+	if a == nil && ctx.Err() != nil {
+		return refuse("the member ends")
+	}
+	if a != nil {
 		return *a
 	}
 	s.discard(p.Discard)
@@ -370,10 +372,9 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	if s.resident.hasSums(s, p.IDs) {
 		return s.resident.complete(s, p.IDs)
 	}
-	s.sum = newSum(len(s.pieces))
+	s.sum = newSum(s)
 	s.add(p.IDs)
 	r := s.sum
-	s.sums.give(r.Finish()...)
 	if a := s.combine(ctx, p); a != nil {
 		return *a
 	}

@@ -16,6 +16,7 @@ type sum struct {
 	whole    *vector   // in a group: the sums of all shares
 	norms    []float64 // of the pieces whose squared norm is known
 	counted  []bool    // these pieces
+	last     bool      // the last contribution is being added
 	taken    []spec.Contribution
 	resident bool // the sums are on the worker's device
 }
@@ -28,12 +29,24 @@ func (r *sum) values() []float32 {
 	return r.Sums()
 }
 
-// newSum returns an update without contributions, of a vector with so many pieces.
-func newSum(pieces int) *sum {
-	return &sum{Tree: engine.Tree{Merge: merge}, norms: make([]float64, pieces), counted: make([]bool, pieces)}
+// newSum returns an update without contributions. A member's share of its sums is made where
+// the sums of all shares belong, which are the member's turn: see awaitTurn. Called with mu held.
+func newSum(s *Server) *sum {
+	r := &sum{Tree: engine.Tree{Merge: addInto}, norms: make([]float64, len(s.pieces)), counted: make([]bool, len(s.pieces))}
+	if g := s.group; g != nil {
+		own, whole, pieces := g.open(s, g.Mine), g.whole.v, s.pieces
+		from, _ := g.Share(g.n, g.Mine)
+		r.Into = own
+		r.Merge = func(into, left, right []float32) {
+			if r.last && len(into) > 0 && &into[0] == &own[0] { // these are the sums of all contributions
+				r.addShare(whole, pieces, from, left, right)
+			} else {
+				addInto(into, left, right)
+			}
+		}
+	}
+	return r
 }
-
-func merge(left, right []float32) { addInto(left, left, right) }
 
 // addInto sets into to left + right.
 func addInto(into, left, right []float32) {
@@ -42,15 +55,13 @@ func addInto(into, left, right []float32) {
 
 // addShare is addInto for the share of a vector that begins at from, whose norms it finds
 // while the sums are in the processor's caches.
-func (r *sum) addShare(vector []float32, pieces [][]model.Var, from int) func(into, left, right []float32) {
-	return func(into, left, right []float32) {
-		skip := from / piece * piece // the pieces are those of the vector
-		spread(from+len(into)-skip, func(_, a, b int) {
-			a, b = max(a+skip, from), b+skip
-			optimizer.Add(into[a-from:b-from], left[a-from:b-from], right[a-from:b-from])
-			r.findNorms(vector, pieces, a, b)
-		})
-	}
+func (r *sum) addShare(vector []float32, pieces [][]model.Var, from int, left, right []float32) {
+	skip := from / piece * piece // the pieces are those of the vector
+	spread(from+len(left)-skip, func(_, a, b int) {
+		a, b = max(a+skip, from), b+skip
+		optimizer.Add(vector[a:b], left[a-from:b-from], right[a-from:b-from])
+		r.findNorms(vector, pieces, a, b)
+	})
 }
 
 // findNorms finds the squared norms of the pieces that are whole in [from, to) of the vector.

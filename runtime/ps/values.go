@@ -28,7 +28,7 @@ type link struct {
 	*wire.Conn
 	closed <-chan struct{} // ends whatever waits for the server
 	pulls  chan pull       // the newest unanswered one
-	member bool            // of an all-reduce: it pulls sums
+	member string          // address of a member of an all-reduce, which pulls sums; "": it is not one
 }
 
 // pull is a request for values. One that came with a push is answered only
@@ -93,7 +93,6 @@ func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
 	}
 	defer func() {
 		s.mu.Lock()
-		a.group.endSend()
 		s.letGo(a.held)
 		s.mu.Unlock()
 	}()
@@ -110,7 +109,6 @@ type pulled struct {
 	held    *vector
 	values  []float32 // of held, to be sent
 	made    *version
-	group   *group // whose sums these are; nil: they are parameters
 	refused *wire.Answer
 }
 
@@ -138,11 +136,13 @@ func (s *Server) await(p wire.Pull, l *link) pulled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		answer := s.valuesFor
-		if l.member {
-			answer = s.shareFor
+		a, known := pulled{}, false
+		if l.member == "" {
+			a, known = s.valuesFor(p)
+		} else {
+			a, known = s.shareFor(p, l.member)
 		}
-		if a, known := answer(p); known {
+		if known {
 			return a
 		}
 		changed := s.changed

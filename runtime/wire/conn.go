@@ -21,9 +21,6 @@ import (
 const (
 	pulse   = time.Second
 	Silence = 10 * time.Second
-	// lastLook is for what has come while the reader was silent itself: stopped, or on a
-	// machine whose cores other processes had.
-	lastLook = 20 * time.Millisecond
 )
 
 // writeTime bounds how long a peer may take nothing of what is sent to it, in
@@ -42,6 +39,7 @@ type Conn struct {
 	inbox    segment       // for the bodies that are received through it
 	outbox   segment       // for those that are sent
 	patience atomic.Int64  // nanoseconds, with a peer that says nothing
+	late     atomic.Int64  // likewise, by which this process gets a core too late
 	r        io.Reader
 	until    time.Time         // that a frame must have begun to arrive by; zero: any time
 	header   [headerBytes]byte // of the frame being received
@@ -50,7 +48,8 @@ type Conn struct {
 	send    sync.Mutex
 	out     []byte      // header and head of the frame being sent
 	buffers net.Buffers // room for its pieces
-	sent    atomic.Bool // something, since the last pulse
+	began   time.Time
+	sent    atomic.Int64 // nanoseconds since then, when the newest frame was begun
 
 	closed chan struct{}
 	once   sync.Once
@@ -58,7 +57,7 @@ type Conn struct {
 
 func newConn(c net.Conn) *Conn {
 	widen(c)
-	conn := &Conn{conn: c, closed: make(chan struct{})}
+	conn := &Conn{conn: c, began: time.Now(), closed: make(chan struct{})}
 	conn.SetPatience(Silence)
 	conn.r = arriving{conn} // unbuffered, so that a stranger costs nothing
 	return conn
@@ -74,17 +73,24 @@ func (c *Conn) begin() {
 
 // beat sends a ping whenever nothing else was sent for a pulse, until Close.
 func (c *Conn) beat() {
-	tick := time.NewTicker(pulse)
-	defer tick.Stop()
-	for {
+	timer := time.NewTimer(pulse)
+	defer timer.Stop()
+	for wait := pulse; ; {
+		armed := time.Now()
+		timer.Reset(wait)
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-c.closed:
 			return
 		}
-		if c.sent.Swap(false) || !c.send.TryLock() {
+		c.noteLateness(time.Since(armed) - wait)
+		if wait = pulse - (time.Since(c.began) - time.Duration(c.sent.Load())); wait > 0 {
+			continue
+		}
+		if wait = pulse; !c.send.TryLock() {
 			continue // something is being sent: that says as much
 		}
+		c.noteSent()
 		err := c.write(ping)
 		c.send.Unlock()
 		if err != nil {
@@ -94,19 +100,30 @@ func (c *Conn) beat() {
 	}
 }
 
+// noteSent notes that a frame is begun.
+func (c *Conn) noteSent() { c.sent.Store(int64(time.Since(c.began))) }
+
 // arriving reads what the peer sends as long as it sends anything.
 type arriving struct{ *Conn }
 
+// Read looks for what has come until the peer has been silent for too long. Where the end of
+// a look was noticed late there is another one: what has come meanwhile counts.
 func (a arriving) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(time.Duration(a.patience.Load()))
-	if !a.until.IsZero() && a.until.Before(deadline) {
-		return a.readUntil(p, a.until)
+	patience := time.Duration(a.patience.Load())
+	wait := patience + extend(patience, time.Duration(a.late.Load()))
+	for looks := 0; ; looks++ {
+		deadline := time.Now().Add(wait)
+		if !a.until.IsZero() && a.until.Before(deadline) {
+			return a.readUntil(p, a.until)
+		}
+		n, err := a.readUntil(p, deadline)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if wait = extend(patience, time.Since(deadline)); wait == 0 || looks == moreLooks {
+			return n, err
+		}
 	}
-	n, err := a.readUntil(p, deadline)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // what has come while this process itself stood still counts
-		n, err = a.readUntil(p, time.Now().Add(lastLook))
-	}
-	return n, err
 }
 
 func (a arriving) readUntil(p []byte, deadline time.Time) (int, error) {
@@ -120,8 +137,12 @@ func (a arriving) readUntil(p []byte, deadline time.Time) (int, error) {
 }
 
 // SetPatience sets the longest silence of the peer, in place of ten seconds, from the next
-// bytes on: more than two seconds, because a peer sends something every second.
+// bytes on: more than a second, because a peer sends something every second. A process that
+// does not get a core in time waits longer.
 func (c *Conn) SetPatience(d time.Duration) { c.patience.Store(int64(d)) }
+
+// Closed returns a channel that is closed when this side closes the connection.
+func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
 // Close ends the connection; whoever is sending or receiving returns.
 func (c *Conn) Close() error {
@@ -206,7 +227,7 @@ func (c *Conn) Send(t Type, head any, body []float32) error {
 func (c *Conn) SendFrame(f *Frame) error {
 	c.send.Lock()
 	defer c.send.Unlock()
-	c.sent.Store(true)
+	c.noteSent()
 	return c.write(f)
 }
 

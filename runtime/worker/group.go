@@ -29,9 +29,10 @@ type Holder interface {
 	// Contribute takes the worker's contribution to the member's own share; nil: its
 	// sums are on the device of the resident replica.
 	Contribute(p wire.Push, parts [][]float32) wire.Answer
-	// Room returns where the sums of another member's share belong; nil: they are not
-	// needed. The room's Done reports whether the update is still under way.
-	Room(v wire.Values, values int) *wire.Room
+	// Room returns where the sums of another member's share belong, once the holder has made
+	// the update before; nil: they are not needed, or closed was closed. The room's Done
+	// reports whether the update is still under way.
+	Room(v wire.Values, values int, closed <-chan struct{}) *wire.Room
 	// Reside names the replica where the holder makes the updates while the group has
 	// one member; nil: none. Parameters that another replica had before are copied from
 	// there first: they are lost with an error.
@@ -272,7 +273,7 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	}
 	var room *wire.Room
 	if v.Refused == "" {
-		room = g.holder.Room(v, msg.Values)
+		room = g.holder.Room(v, msg.Values, m.conn.Closed())
 	}
 	if room == nil {
 		return m.conn.Skip(msg)
