@@ -176,6 +176,9 @@ func reduce(t *testing.T, members, n int, updates int64) {
 			defer context.AfterFunc(ctx, func() { m.link.Close() })()
 			for version := range updates {
 				msg, err := m.link.Receive(0)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
 				if err != nil {
 					return fmt.Errorf("member %d, update %d: %w", m.rank, version, err)
 				}
