@@ -89,7 +89,7 @@ func cutShare(from, to int) (ends []int) {
 // however far a member is behind the others: the earlier updates of that member do not depend
 // on the later ones of this one. False: the update is past, or closed was closed. Called with
 // mu held, which awaitTurn releases while it waits.
-func (s *Server) awaitTurn(term, version int64, closed <-chan struct{}) bool {
+func awaitTurn(s *Server, term, version int64, closed <-chan struct{}) bool {
 	for s.term == term && s.fence == term && s.version < version {
 		g, free := s.group, bell(nil)
 		if g != nil {
@@ -286,7 +286,7 @@ func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Ro
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.awaitTurn(v.Term, v.Version, closed) || s.group == nil {
+	if !awaitTurn(s, v.Term, v.Version, closed) || s.group == nil {
 		return nil
 	}
 	g, r, at := s.group, s.sum, s.version

@@ -343,7 +343,7 @@ func (s *Server) settle(id int64, here bool) {
 // complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	a := s.checkPoint(p.Term, p.Version)
-	if a == nil && !s.awaitTurn(p.Term, p.Version+1, ctx.Done()) {
+	if a == nil && !awaitTurn(s, p.Term, p.Version+1, ctx.Done()) {
 		a = s.checkPoint(p.Term, p.Version)
 	}
 	if a == nil && ctx.Err() != nil {
