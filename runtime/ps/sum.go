@@ -29,8 +29,8 @@ func (r *sum) values() []float32 {
 	return r.Sums()
 }
 
-// newSum returns an update without contributions. A member's share of its sums is made where
-// the sums of all shares belong, which are the member's turn: see awaitTurn. Called with mu held.
+// newSum returns an update without contributions. In a group the sums of this member's share
+// are made where those of all shares belong. Called with mu held, after awaitTurn.
 func newSum(s *Server) *sum {
 	r := &sum{Tree: engine.Tree{Merge: addInto}, norms: make([]float64, len(s.pieces)), counted: make([]bool, len(s.pieces))}
 	if g := s.group; g != nil {
