@@ -430,7 +430,7 @@ func (c *reduceConductor) begin(term int64, n int, recipe optimizer.Recipe) erro
 	for i, link := range c.links {
 		r := wire.Restore{
 			Term: term, To: n, Vars: []model.Var{{Name: "values", Shape: []int{n}, Len: n}}, Recipe: recipe, Exact: true,
-			Group: &wire.Group{Members: addresses, Mine: i},
+			Group: wire.NewGroup(addresses, i, n),
 		}
 		if err := link.Send(wire.TypeRestore, r, zeros); err != nil {
 			return err

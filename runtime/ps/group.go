@@ -158,15 +158,24 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	if g == nil {
 		return nil
 	}
+	if g.Whole {
+		r.whole = g.whole
+		g.begin()
+		return nil
+	}
 	g.publish(p.Version + 1)
 	s.changed.ring()
-	for g.left > 0 {
+	for sent := false; g.left > 0 || !sent; sent = true {
 		changed, arrived := s.changed, s.arrived
 		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-arrived:
-		case <-ctx.Done():
+		if !sent { // on one core, the computation of the next lease would keep the sums from being sent
+			runtime.Gosched()
+		} else {
+			select {
+			case <-changed:
+			case <-arrived:
+			case <-ctx.Done():
+			}
 		}
 		s.mu.Lock()
 		if ctx.Err() != nil {
@@ -418,7 +427,7 @@ func layOut(s *Server, g *wire.Group, vars []model.Var) {
 	n := len(s.values.v)
 	s.group, s.spans, s.vars = newGroup(g, n), newPool(n), vars
 	s.sums = s.spans
-	if s.group != nil {
+	if s.group != nil && !s.group.Whole {
 		s.sums = newPool(s.group.width())
 	}
 	s.pieces = piecesOf(vars, n)

@@ -107,7 +107,11 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		}
 	}
 	var sums []float32
-	if ours() {
+	var lent func()
+	if ours() && s.group != nil && s.group.Whole {
+		sums, lent = l.Lend(m)
+	}
+	if ours() && sums == nil {
 		sums = s.sums.take()
 	}
 	s.mu.Unlock()
@@ -117,16 +121,18 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		}
 		return l.answerPush(p, s.refuseUnread(p))
 	}
-	if err := l.Body(m, sums); err != nil {
-		s.mu.Lock()
-		s.sums.give(sums)
-		if p.Term == s.term {
-			s.settle(p.ID, false)
+	if lent == nil {
+		if err := l.Body(m, sums); err != nil {
+			s.mu.Lock()
+			s.sums.give(sums)
+			if p.Term == s.term {
+				s.settle(p.ID, false)
+			}
+			s.mu.Unlock()
+			return err
 		}
-		s.mu.Unlock()
-		return err
 	}
-	a := s.take(p, sums)
+	a := s.accept(&contribution{p, sums, lent})
 	err := l.answerPush(p, a)
 	if p.Next && a.Refused == "" {
 		l.pull(pull{wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}, true})

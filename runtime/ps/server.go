@@ -83,6 +83,7 @@ type point struct{ term, version int64 }
 type contribution struct {
 	wire.Push
 	sums []float32
+	lent func() // lets the connection have the memory of sums again; nil: they are of the server's pool
 }
 
 // New makes an empty server. place is where checkpoints lie, nil where the
@@ -145,10 +146,16 @@ func maxPending(workers int) int { return 2 * (workers + 4) }
 
 // take keeps a push until it is named.
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
+	return s.accept(&contribution{Push: p, sums: sums})
+}
+
+// accept is take for a contribution whose memory may be lent.
+func (s *Server) accept(c *contribution) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p, sums := c.Push, c.sums
 	if a := s.checkTerm(p.Term); a != nil {
-		s.sums.give(sums)
+		s.giveBack(c)
 		return *a
 	}
 	why, newest := "", s.version
@@ -177,13 +184,13 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = "span has another length"
 	}
 	if why != "" {
-		s.sums.give(sums)
+		s.giveBack(c)
 		if p.Term == s.term { // leases of other terms have the same numbers
 			s.settle(p.ID, s.pending[p.ID] != nil)
 		}
 		return refuse("%s", why)
 	}
-	s.pending[p.ID] = &contribution{p, sums}
+	s.pending[p.ID] = c
 	s.settle(p.ID, true)
 	return wire.Answer{}
 }
@@ -191,7 +198,7 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 // drop forgets a contribution. Called with mu held.
 func (s *Server) drop(id int64) {
 	if c := s.pending[id]; c != nil {
-		s.sums.give(c.sums)
+		s.giveBack(c)
 		delete(s.pending, id)
 	}
 }
@@ -234,6 +241,10 @@ func (s *Server) missing(ids []int64) string {
 // add puts contributions that are here into the sum, in the given order. Called
 // with mu held.
 func (s *Server) add(ids []int64) {
+	if s.group != nil && s.group.Whole {
+		s.addWhole(ids)
+		return
+	}
 	for i, id := range ids {
 		c := s.pending[id]
 		delete(s.pending, id)

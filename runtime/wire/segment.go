@@ -21,6 +21,7 @@ type segment struct {
 	bodies uint64     // that were put there, or copied from there
 	given  *handle    // of the next memory, which has arrived; nil: none has
 	off    bool       // the connection has ended, or no memory can be had
+	lent   bool       // the receiver uses the body where it is, see Lend
 }
 
 // segmentHead is where the body begins.
@@ -77,6 +78,9 @@ func (s *segment) put(f *Frame) (flags Type, h *handle) {
 func (s *segment) announce(flags Type, size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lent || s.off {
+		return errors.New("shared memory whose last body is in use, or of a closed connection")
+	}
 	if flags&flagSegment != 0 {
 		h := s.given
 		if s.given = nil; h == nil {
@@ -126,7 +130,9 @@ func (s *segment) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.off = true
-	s.unmap()
+	if !s.lent {
+		s.unmap()
+	}
 	if s.given != nil {
 		s.given.close()
 		s.given = nil

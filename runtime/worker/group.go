@@ -189,6 +189,9 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 			receiving.Go(func() error { return g.listen(m) })
 		}
 		m.conn.SetPatience(next.Patience(i, runtime.NumCPU()))
+		if next.Whole { // it needs no sums
+			continue
+		}
 		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1, Follow: true}, nil); err != nil {
 			m.conn.Close()
 			return memberError{i, fmt.Errorf("ask member %d: %w", i, err)}
