@@ -121,18 +121,18 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		}
 		return l.answerPush(p, s.refuseUnread(p))
 	}
-	if lent == nil {
-		if err := l.Body(m, sums); err != nil {
-			s.mu.Lock()
-			s.sums.give(sums)
-			if p.Term == s.term {
-				s.settle(p.ID, false)
-			}
-			s.mu.Unlock()
-			return err
+	if lent != nil {
+		s.loans.Add(1)
+	} else if err := l.Body(m, sums); err != nil {
+		s.mu.Lock()
+		s.sums.give(sums)
+		if p.Term == s.term {
+			s.settle(p.ID, false)
 		}
+		s.mu.Unlock()
+		return err
 	}
-	a := s.accept(&contribution{p, sums, lent})
+	a := accept(s, &contribution{p, sums, lent})
 	err := l.answerPush(p, a)
 	if p.Next && a.Refused == "" {
 		l.pull(pull{wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}, true})

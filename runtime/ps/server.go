@@ -70,6 +70,7 @@ type Server struct {
 	patience  time.Duration      // with that member
 
 	frames atomic.Int64 // answers to pulls that were made
+	loans  atomic.Int64 // contributions that were lent
 
 	// Fit hears how many cores the server's work fills, whenever that may have
 	// changed; nil: nobody. It is to be set before Serve.
@@ -146,16 +147,16 @@ func maxPending(workers int) int { return 2 * (workers + 4) }
 
 // take keeps a push until it is named.
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
-	return s.accept(&contribution{Push: p, sums: sums})
+	return accept(s, &contribution{Push: p, sums: sums})
 }
 
 // accept is take for a contribution whose memory may be lent.
-func (s *Server) accept(c *contribution) wire.Answer {
+func accept(s *Server, c *contribution) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, sums := c.Push, c.sums
 	if a := s.checkTerm(p.Term); a != nil {
-		s.giveBack(c)
+		c.giveBack(s)
 		return *a
 	}
 	why, newest := "", s.version
@@ -184,7 +185,7 @@ func (s *Server) accept(c *contribution) wire.Answer {
 		why = "span has another length"
 	}
 	if why != "" {
-		s.giveBack(c)
+		c.giveBack(s)
 		if p.Term == s.term { // leases of other terms have the same numbers
 			s.settle(p.ID, s.pending[p.ID] != nil)
 		}
@@ -198,7 +199,7 @@ func (s *Server) accept(c *contribution) wire.Answer {
 // drop forgets a contribution. Called with mu held.
 func (s *Server) drop(id int64) {
 	if c := s.pending[id]; c != nil {
-		s.giveBack(c)
+		c.giveBack(s)
 		delete(s.pending, id)
 	}
 }
@@ -242,7 +243,7 @@ func (s *Server) missing(ids []int64) string {
 // with mu held.
 func (s *Server) add(ids []int64) {
 	if s.group != nil && s.group.Whole {
-		s.addWhole(ids)
+		addWhole(s, ids)
 		return
 	}
 	for i, id := range ids {

@@ -5,7 +5,7 @@ package ps
 // place of the own contribution.
 
 // giveBack ends the use of a contribution's memory. Called with mu held.
-func (s *Server) giveBack(c *contribution) {
+func (c *contribution) giveBack(s *Server) {
 	if c.lent != nil {
 		c.lent()
 		return
@@ -14,7 +14,7 @@ func (s *Server) giveBack(c *contribution) {
 }
 
 // addWhole is add for a group whose members add up all of the vector. Called with mu held.
-func (s *Server) addWhole(ids []int64) {
+func addWhole(s *Server, ids []int64) {
 	r, lent := s.sum, make(map[*float32]func(), 1)
 	var last *contribution
 	for i, id := range ids {
@@ -25,7 +25,7 @@ func (s *Server) addWhole(ids []int64) {
 		if c.lent != nil && len(ids) != 2 { // the tree may add others to it
 			own := s.sums.take()
 			copy(own, c.sums)
-			s.giveBack(c)
+			c.giveBack(s)
 			c = &contribution{c.Push, own, nil}
 		}
 		if c.lent != nil {
@@ -57,3 +57,7 @@ func (s *Server) addWhole(ids []int64) {
 	}
 	s.group.whole = &vector{v: whole, held: 1}
 }
+
+// Loans returns how many contributions of the other member were added up in the memory that
+// both processes share, without a copy.
+func (m Member) Loans() int64 { return m.loans.Load() }
