@@ -121,6 +121,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		}
 		return l.answerPush(p, s.refuseUnread(p))
 	}
+	s.pushes.Add(1)
 	if lent != nil {
 		s.loans.Add(1)
 	} else if err := l.Body(m, sums); err != nil {

@@ -70,7 +70,8 @@ type Server struct {
 	patience  time.Duration      // with that member
 
 	frames atomic.Int64 // answers to pulls that were made
-	loans  atomic.Int64 // contributions that were lent
+	pushes atomic.Int64 // contributions that were received
+	loans  atomic.Int64 // those of them that were lent
 
 	// Fit hears how many cores the server's work fills, whenever that may have
 	// changed; nil: nobody. It is to be set before Serve.

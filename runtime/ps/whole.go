@@ -58,6 +58,6 @@ func addWhole(s *Server, ids []int64) {
 	s.group.whole = &vector{v: whole, held: 1}
 }
 
-// Loans returns how many contributions of the other member were added up in the memory that
-// both processes share, without a copy.
-func (m Member) Loans() int64 { return m.loans.Load() }
+// Loans returns how many contributions of other members this one has received, and how many
+// of these it has added up in the memory that both processes share, without a copy.
+func (m Member) Loans() (loans, all int64) { return m.loans.Load(), m.pushes.Load() }

@@ -1,11 +1,14 @@
 package wire
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // Lend returns the values of the message just received in the memory that both ends of the
 // connection share, without a copy, and the function to call once they are not needed any
-// longer. Until then the next bodies travel through the socket. Also after Close the values
-// stay as they are until that call. nil: call Body, because the values are not in shared memory.
+// longer. Also after Close the values stay as they are until that call. nil: call Body, because
+// the values are not in shared memory.
 func (c *Conn) Lend(m *Message) (values []float32, giveBack func()) {
 	if !m.shared || m.Values == 0 {
 		return nil, nil
@@ -17,21 +20,25 @@ func (c *Conn) Lend(m *Message) (values []float32, giveBack func()) {
 func (s *segment) lend(values int) ([]float32, func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mem == nil {
+	if s.off || s.mem == nil {
 		return nil, nil
 	}
-	s.lent = true
-	return unsafe.Slice((*float32)(unsafe.Pointer(&s.mem[segmentHead])), values), s.endLoan
+	s.bodies++
+	body := s.bodies
+	s.lent[body%slots] = true
+	return unsafe.Slice((*float32)(unsafe.Pointer(&s.slot(body)[0])), values), func() { s.endLoan(body) }
 }
 
-// endLoan ends the loan of the body.
-func (s *segment) endLoan() {
+// isLent reports whether a body is lent.
+func (s *segment) isLent() bool { return slices.Contains(s.lent[:], true) }
+
+// endLoan ends the loan of a body.
+func (s *segment) endLoan(body uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lent = false
-	s.bodies++
-	s.copied().Store(s.bodies)
-	if s.off {
+	s.lent[body%slots] = false
+	s.copied(body).Store(body)
+	if s.off && !s.isLent() {
 		s.unmap()
 	}
 }

@@ -30,16 +30,28 @@ func TestLentBodies(t *testing.T) {
 	}
 	sends(t, a, n, 2)
 	first, giveBack := lend()
-	sends(t, a, n, 3)
-	receives(t, b, n, 3)
-	if !slices.Equal(first, values(n, 2)) || a.outbox.bodies != 1 {
+	for frame := 3; frame < 6; frame++ {
+		sends(t, a, n, frame)
+		receives(t, b, n, frame)
+	}
+	sends(t, a, 2*n, 6) // there is no larger memory as long as the present one is in use
+	receives(t, b, 2*n, 6)
+	if !slices.Equal(first, values(n, 2)) || a.outbox.bodies != 2 {
 		t.Errorf("%d bodies in shared memory while the first one is lent, or it has changed", a.outbox.bodies)
 	}
 	giveBack()
-	sends(t, a, n, 4)
+	sends(t, a, n, 7)
+	receives(t, b, n, 7)
+	sends(t, a, n, 8)
 	second, giveBack := lend()
-	if !slices.Equal(second, values(n, 4)) || a.outbox.bodies != 2 {
-		t.Errorf("%d bodies in shared memory, want 2", a.outbox.bodies)
+	if !slices.Equal(second, values(n, 8)) || a.outbox.bodies != 4 {
+		t.Errorf("%d bodies in shared memory, want 4", a.outbox.bodies)
+	}
+	if _, err := a.conn.Write(forged(flagShared, leastShared)); err != nil { // into the other slot
+		t.Fatal(err)
+	}
+	if m, err := b.Receive(0); err != nil || b.Skip(m) != nil {
+		t.Fatal(err)
 	}
 	if _, err := a.conn.Write(forged(flagShared, leastShared)); err != nil {
 		t.Fatal(err)
@@ -49,7 +61,7 @@ func TestLentBodies(t *testing.T) {
 	}
 	a.Close()
 	b.Close()
-	if !slices.Equal(second, values(n, 4)) || mapped(t) != before+1 {
+	if !slices.Equal(second, values(n, 8)) || mapped(t) != before+1 {
 		t.Errorf("the end of a connection takes a lent body, or %d mappings are left", mapped(t)-before)
 	}
 	if giveBack(); mapped(t) != before {
