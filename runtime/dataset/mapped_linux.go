@@ -30,7 +30,6 @@ func mapFile(f *os.File, size int64) *mapped {
 	if err != nil {
 		return nil
 	}
-	unix.Madvise(mem, unix.MADV_RANDOM) //nolint:errcheck // else the kernel reads more than is needed
 	return &mapped{file: f, mem: mem}
 }
 
