@@ -243,19 +243,16 @@ func (s *Server) missing(ids []int64) string {
 // add puts contributions that are here into the sum, in the given order. Called
 // with mu held.
 func (s *Server) add(ids []int64) {
-	if s.group != nil && s.group.Whole {
-		addWhole(s, ids)
-		return
-	}
+	var lent loans
 	for i, id := range ids {
 		c := s.pending[id]
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
 		s.sum.last = i == len(ids)-1
-		s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
+		lent.end(s, s.sum.Add(lent.take(s, c, i > 0 && len(ids) > 2), c.Leaves))
 	}
-	s.sums.give(s.sum.Finish()...)
+	lent.end(s, s.sum.Finish())
 }
 
 // prepare makes the update's sum. The only server of a run decides by

@@ -1,8 +1,7 @@
 package ps
 
 // In a group of two members each adds up all of the vector: its own contribution, and the
-// other one's where that came to, in the memory that the two processes share. The sums take the
-// place of the own contribution.
+// other one's where that came to, in the memory that the two processes share.
 
 // giveBack ends the use of a contribution's memory. Called with mu held.
 func (c *contribution) giveBack(s *Server) {
@@ -13,49 +12,37 @@ func (c *contribution) giveBack(s *Server) {
 	s.sums.give(c.sums)
 }
 
-// addWhole is add for a group whose members add up all of the vector. Called with mu held.
-func addWhole(s *Server, ids []int64) {
-	r, lent := s.sum, make(map[*float32]func(), 1)
-	var last *contribution
-	for i, id := range ids {
-		c := s.pending[id]
-		delete(s.pending, id)
-		r.taken = append(r.taken, c.Contribution)
-		r.weight += c.Weight
-		if c.lent != nil && len(ids) != 2 { // the tree may add others to it
-			own := s.sums.take()
-			copy(own, c.sums)
-			c.giveBack(s)
-			c = &contribution{c.Push, own, nil}
-		}
-		if c.lent != nil {
-			lent[&c.sums[0]] = c.lent
-		}
-		if last = c; i < len(ids)-1 {
-			s.sums.give(r.Add(c.sums, c.Leaves)...)
-		}
+// loans are lent contributions that are being added up, by their memory.
+type loans map[*float32]func()
+
+// take returns the memory of a contribution for the sum: a copy where the sum adds others to it
+// and it is lent. Called with mu held.
+func (l *loans) take(s *Server, c *contribution, grows bool) []float32 {
+	switch {
+	case c.lent == nil:
+		return c.sums
+	case grows:
+		own := s.sums.take()
+		copy(own, c.sums)
+		c.giveBack(s)
+		return own
 	}
-	whole := last.sums // of one contribution
-	spare := r.AddLast(last.sums, last.Leaves, nil, func(_, left, right []float32) {
-		switch {
-		case lent[&left[0]] == nil:
-			whole = left
-		case lent[&right[0]] == nil:
-			whole = right
-		default:
-			whole = s.sums.take()
-		}
-		r.addShare(whole, s.pieces, 0)(whole, left, right)
-	})
+	if *l == nil {
+		*l = make(loans)
+	}
+	(*l)[&c.sums[0]] = c.lent
+	return c.sums
+}
+
+// end gives vectors back that the sum has no use for. Called with mu held.
+func (l loans) end(s *Server, spare [][]float32) {
 	for _, v := range spare {
-		switch at := &v[0]; {
-		case lent[at] != nil:
-			lent[at]()
-		case at != &whole[0]:
+		if len(v) > 0 && l[&v[0]] != nil {
+			l[&v[0]]()
+		} else {
 			s.sums.give(v)
 		}
 	}
-	s.group.whole = &vector{v: whole, held: 1}
 }
 
 // Loans returns how many contributions of other members this one has received, and how many

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -21,9 +22,10 @@ func TestWholeVectorsAreAddedUp(t *testing.T) {
 			if a := restore(t, s, wire.Restore{Term: 3, To: n, Vars: vars, Recipe: recipe, Exact: true, Group: group}, make([]float32, n)); a != (wire.Answer{}) {
 				t.Fatal(a)
 			}
-			plain, ids, loans := newSum(len(s.pieces)), []int64(nil), make([]int, count)
+			plain := &sum{Tree: engine.Tree{Merge: addInto}, norms: make([]float64, len(s.pieces)), counted: make([]bool, len(s.pieces))}
+			ids, loans := []int64(nil), make([]int, count)
 			var memory []*float32
-			s.sum = newSum(len(s.pieces))
+			s.sum = newSum(s)
 			for i := range count {
 				v := s.sums.take()
 				if lent>>i&1 != 0 {
