@@ -137,7 +137,7 @@ bench-chaos: ## Measure how long training by all-reduce stands still after the l
 
 .PHONY: bench-allreduce
 bench-allreduce: ## Compare the all-reduce with bare connections and, where python3-torch is installed, with Gloo.
-	$(GO) test -run '^$$' -bench '^BenchmarkAllReduce$$' -benchtime 1x -timeout 60m -v ./cmd/stoke-trainer
+	$(GO) test -run '^$$' -bench '^BenchmarkAllReduce(Of32)?$$' -benchtime 1x -timeout 60m -v ./cmd/stoke-trainer
 
 # One program for each package: go test would link it anew for every target.
 .PHONY: fuzz

@@ -235,6 +235,10 @@ func (m *reduction) lease(version int64, rank int) int64 {
 // meetTime is the time for all members to connect to rank 0.
 const meetTime = 2 * time.Minute
 
+// benchPatience is the longest silence between rank 0 and another member: the machine may have
+// many more members than cores.
+const benchPatience = time.Minute
+
 // leaveTime is the time for a member to end its connection.
 const leaveTime = 2 * time.Second
 
@@ -247,6 +251,7 @@ func (m *reduction) follow(ctx context.Context, address string) error {
 		return fmt.Errorf("connect to rank 0: %w", err)
 	}
 	defer c.Close()
+	c.SetPatience(benchPatience)
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	return m.obey(ctx, c)
@@ -322,6 +327,7 @@ func (m *reduction) gather(ctx context.Context, own string) (all []peer, end fun
 	go func() {
 		defer close(served)
 		err := m.known.Serve(serving, l, func(c *wire.Conn, h wire.Hello) {
+			c.SetPatience(benchPatience)
 			select {
 			case arrived <- peer{h, c}:
 				<-over
@@ -386,6 +392,7 @@ func (m *reduction) conduct(ctx context.Context, all []peer, write func(any) err
 			return fmt.Errorf("connect to member %d: %w", i, err)
 		}
 		defer link.Close()
+		link.SetPatience(benchPatience)
 		stop := context.AfterFunc(ctx, func() { link.Close() })
 		defer stop()
 		c.links = append(c.links, link)
@@ -423,7 +430,7 @@ func (c *reduceConductor) begin(term int64, n int, recipe optimizer.Recipe) erro
 	for i, link := range c.links {
 		r := wire.Restore{
 			Term: term, To: n, Vars: []model.Var{{Name: "values", Shape: []int{n}, Len: n}}, Recipe: recipe, Exact: true,
-			Group: &wire.Group{Members: addresses, Mine: i},
+			Group: wire.NewGroup(addresses, i, n),
 		}
 		if err := link.Send(wire.TypeRestore, r, zeros); err != nil {
 			return err

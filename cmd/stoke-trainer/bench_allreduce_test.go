@@ -65,6 +65,9 @@ func TestBenchAllReduce(t *testing.T) {
 		if r.Floats != n || r.Members != 3 || r.Updates < leastUpdates || r.Seconds <= 0 || r.Fastest <= 0 || r.Fastest > r.Seconds {
 			t.Errorf("result %+v", r)
 		}
+		if values := r.Vectors * float64(n); values > float64(3*n+len(all)) { // parameters, contributions and sums
+			t.Errorf("%d members hold %v values of a vector of %d", len(all), values, n)
+		}
 	}
 }
 

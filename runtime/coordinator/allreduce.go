@@ -274,7 +274,9 @@ func (a *allReduce) awaitMore(ctx context.Context, workers int) bool {
 	return true
 }
 
-func (a *allReduce) groupFor(i int) *wire.Group { return &wire.Group{Members: a.addresses, Mine: i} }
+func (a *allReduce) groupFor(i int) *wire.Group {
+	return wire.NewGroup(a.addresses, i, model.Length(a.workload.Vars))
+}
 
 // restore gives one member the parameters of the cut. The others fetch them there.
 func (a *allReduce) restore(ctx context.Context, c restoreSource) error {

@@ -16,17 +16,25 @@ import (
 
 // The members are asked to commit an update while its last unit is being computed:
 // that unit waits for the request here. Beside it an update costs a lease, a report and
-// an answer of each member, and a push and the sums of a share to each other one.
+// an answer of each member, and a push and the sums of a share to each other one: of two
+// members a push only.
 func TestMembersAreAskedBeforeTheyReport(t *testing.T) {
-	s := reduceSpec(2, 1000)
-	s.BatchSize, s.MicroBatch, s.MaxSteps = 24, 12, 100
+	t.Run("two", func(t *testing.T) { countMessages(t, 2, 0) })
+	t.Run("three", func(t *testing.T) { countMessages(t, 3, 100*3*2) })
+}
+
+// countMessages makes 100 updates with so many members, which send each other so many
+// messages with sums in all.
+func countMessages(t *testing.T, workers int, sums int64) {
+	s, k := reduceSpec(workers, 1000), int64(workers)
+	s.BatchSize, s.MicroBatch, s.MaxSteps = 10*workers, 10, 100 // which divides the 600 records
 	s.Evaluation.EverySteps, s.Checkpoint.EverySeconds = 0, 0
 	members, coordinator := newTap(), newTap()
 	var steps atomic.Int64
 	late := time.Now().Add(time.Minute)
 	b := unserved(t, s, linear{size: 1000, fails: func([]int64) error {
 		n := steps.Add(1)
-		for asked := int64(0); n%2 == 0 && asked < n-1; { // two requests for each update
+		for asked := int64(0); n%k == 0 && asked < n-k+1; { // a request of each member for each update
 			if time.Now().After(late) {
 				t.Error("the members are asked for reports first")
 				break
@@ -41,26 +49,27 @@ func TestMembersAreAskedBeforeTheyReport(t *testing.T) {
 	b.tapped, b.options.SeriesTime = members, time.Nanosecond // each update by itself
 	b.options.Workers = &tapped{b.options.Workers, coordinator}
 	st := b.run()
-	if st.Phase != spec.Succeeded || st.Step != 100 || steps.Load() != 200 {
+	if st.Phase != spec.Succeeded || st.Step != 100 || steps.Load() != 100*k {
 		t.Fatalf("status %+v after %d steps", st, steps.Load())
 	}
 	for _, tapped := range []*tap{members, coordinator} {
 		tapped.mu.Lock()
 		defer tapped.mu.Unlock()
 	}
+	pulls := min(sums, k*(k-1))
 	for _, c := range []struct {
 		what        string
 		got         int64
 		least, most int64
 	}{
-		{"leases", coordinator.sent[wire.TypeLease].frames, 200, 202},
-		{"reports", coordinator.received[wire.TypeReport].frames, 200, 202},
-		{"requests to commit", members.received[wire.TypePrepare].frames, 200, 200},
-		{"answers", members.sent[wire.TypeAnswer].frames, 200, 220},
-		{"pushes", members.received[wire.TypePush].frames, 200, 200},
-		{"requests for sums", members.received[wire.TypePull].frames, 2, 10},
-		{"sums", members.sent[wire.TypeValues].frames, 200, 210},
-		{"values", members.sent[wire.TypeValues].values + members.received[wire.TypePush].values, 200 * 1006, 205 * 1006},
+		{"leases", coordinator.sent[wire.TypeLease].frames, 100 * k, 101 * k},
+		{"reports", coordinator.received[wire.TypeReport].frames, 100 * k, 101 * k},
+		{"requests to commit", members.received[wire.TypePrepare].frames, 100 * k, 100 * k},
+		{"answers", members.sent[wire.TypeAnswer].frames, 100 * k, 110 * k},
+		{"pushes", members.received[wire.TypePush].frames, 100 * k * (k - 1), 100 * k * (k - 1)},
+		{"requests for sums", members.received[wire.TypePull].frames, pulls, 5 * pulls},
+		{"sums", members.sent[wire.TypeValues].frames, sums, sums + sums/20},
+		{"values", members.sent[wire.TypeValues].values + members.received[wire.TypePush].values, 200 * (k - 1) * 1006, 205 * (k - 1) * 1006},
 	} {
 		if c.got < c.least || c.got > c.most {
 			t.Errorf("%s: %d, want %d to %d", c.what, c.got, c.least, c.most)

@@ -183,6 +183,7 @@ type bench struct {
 	wrap         func(net.Listener) net.Listener // of a server; nil: as it is
 	spaced       int                             // updates between two disturbances; 0: 2
 	wrapMember   func(net.Listener) net.Listener // of a member of an all-reduce; nil: as it is
+	members      chan ps.Member                  // gets each member; nil: they are not wanted
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -313,6 +314,9 @@ func (b *bench) hold(ctx context.Context, o *worker.Options) (served chan struct
 	}
 	server := ps.New(o.Index, b.options.Credentials, b.place(), nil, b.options.Log)
 	o.Holder, o.Address = ps.Member{Server: server}, l.Addr().String()
+	if b.members != nil {
+		b.members <- ps.Member{Server: server}
+	}
 	if b.wrapMember != nil {
 		l = b.wrapMember(l)
 	}

@@ -21,7 +21,8 @@ const readAhead = 1 << 20
 type stored struct {
 	path    string
 	file    io.ReaderAt
-	open    *os.File // file, where it is one
+	open    *os.File // file, or the mapped one, where it is one
+	mapped  *mapped  // file, where it is that; nil: it is not
 	about   Info
 	first   int64 // offset of record 0
 	buffers sync.Pool
@@ -54,6 +55,9 @@ func openFile(name string) (*stored, error) {
 		return nil, fmt.Errorf("open dataset %s: %w", name, err)
 	}
 	s.path, s.open = name, f
+	if s.mapped = mapFile(f, status.Size()); s.mapped != nil {
+		s.file = s.mapped
+	}
 	return s, nil
 }
 
@@ -172,6 +176,9 @@ func (s *stored) Prefetch(start, end int64) {
 func (s *stored) Close() error {
 	if s.open == nil {
 		return nil
+	}
+	if s.mapped != nil {
+		s.mapped.close()
 	}
 	return s.open.Close()
 }

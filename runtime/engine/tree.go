@@ -7,9 +7,13 @@ package engine
 // of its length, rounded up to a power of two. The tree holds at most log₂ of
 // the leaves parts at a time. The zero Tree is empty.
 type Tree struct {
-	// Merge adds right to left; the caller sets it before Add.
-	Merge func(left, right []float32)
+	// Merge sets into to left + right; the caller sets it before Add. into is left, or Into.
+	Merge func(into, left, right []float32)
+	// Into is the caller's memory for the sum of all leaves; nil: the sum is in the vector of
+	// the first leaves.
+	Into  []float32
 	parts []branch
+	there bool // the first part is in Into
 }
 
 // branch is the sum of so many leaves that follow one another.
@@ -44,25 +48,37 @@ func (t *Tree) Grow(leaves int) (spare [][]float32) {
 // mergeEqual merges the last parts as long as two have as many leaves.
 func (t *Tree) mergeEqual() (spare [][]float32) {
 	for n := len(t.parts); n > 1 && t.parts[n-2].leaves == t.parts[n-1].leaves; n-- {
-		spare = append(spare, t.merge())
+		spare = append(spare, t.merge()...)
 	}
 	return spare
 }
 
 // merge adds the last part to the one before it.
-func (t *Tree) merge() (spare []float32) {
+func (t *Tree) merge() (spare [][]float32) {
 	n := len(t.parts)
 	left, right := &t.parts[n-2], t.parts[n-1]
-	t.Merge(left.sums, right.sums)
-	left.leaves += right.leaves
+	into := left.sums
+	if spare = [][]float32{right.sums}; n == 2 && t.Into != nil {
+		if into = t.Into; !t.there {
+			spare = append(spare, left.sums)
+		}
+		t.there = true
+	}
+	t.Merge(into, left.sums, right.sums)
+	t.parts[n-2] = branch{into, left.leaves + right.leaves}
 	t.parts = t.parts[:n-1]
-	return right.sums
+	return spare
 }
 
-// Finish leaves one part.
+// Finish leaves one part, in Into.
 func (t *Tree) Finish() (spare [][]float32) {
 	for len(t.parts) > 1 {
-		spare = append(spare, t.merge())
+		spare = append(spare, t.merge()...)
+	}
+	if t.Into != nil && !t.there && len(t.parts) == 1 { // nothing was merged
+		copy(t.Into, t.parts[0].sums)
+		spare = append(spare, t.parts[0].sums)
+		t.parts[0].sums, t.there = t.Into, true
 	}
 	return spare
 }
@@ -78,11 +94,13 @@ func (t *Tree) Sums() []float32 {
 // Parts returns how many vectors the tree holds.
 func (t *Tree) Parts() int { return len(t.parts) }
 
-// Clear empties the tree and returns its vectors.
+// Clear empties the tree and returns its vectors, without Into.
 func (t *Tree) Clear() (spare [][]float32) {
-	for _, p := range t.parts {
-		spare = append(spare, p.sums)
+	for i, p := range t.parts {
+		if i > 0 || !t.there {
+			spare = append(spare, p.sums)
+		}
 	}
-	t.parts = t.parts[:0]
+	t.parts, t.there = t.parts[:0], false
 	return spare
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func plus(left, right []float32) {
+func plus(into, left, right []float32) {
 	for i, v := range right {
-		left[i] += v
+		into[i] = left[i] + v
 	}
 }
 
@@ -53,6 +53,16 @@ func TestSumsAreATree(t *testing.T) {
 			t.Errorf("%d leases that the caller adds: %g, want %g", n, got, s.Sums()[0])
 		}
 		differs = differs || s.Sums()[0] != chain
+		// The same in the caller's memory: all vectors of the leaves come back.
+		placed, into, back := &Tree{Merge: plus, Into: make([]float32, 1)}, []float32(nil), 0
+		for _, v := range leaves {
+			back += len(placed.Add([]float32{v}, 1))
+		}
+		back += len(placed.Finish())
+		into = placed.Into
+		if back != n || into[0] != s.Sums()[0] || &placed.Sums()[0] != &into[0] || len(placed.Clear()) != 0 {
+			t.Errorf("%d leases in the caller's memory: %g with %d vectors, want %g", n, into[0], back, s.Sums()[0])
+		}
 		// Blocks that were added up elsewhere give the same.
 		for width := 2; width <= 64; width *= 2 {
 			whole := &Tree{Merge: plus}

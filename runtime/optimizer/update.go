@@ -70,6 +70,15 @@ func UpdateScaled(vector []float32, slots [][]float32, sums []float32, weight fl
 	}
 }
 
+// Add sets each element of into to left + right, which have its length; into may be one of
+// them.
+func Add(into, left, right []float32) {
+	left, right = left[:len(into)], right[:len(into)]
+	for i := addFirst(into, left, right); i < len(into); i++ {
+		into[i] = left[i] + right[i]
+	}
+}
+
 // updateSGD is SGD without a slot.
 func (r Recipe) updateSGD(w, s []float32, gradient, decay float32) {
 	s = s[:len(w)] // which spares the loop its checks

@@ -18,6 +18,9 @@ func nesterov8(w, slot, s *float32, n int, gradient, decay, momentum, rate float
 func sgd8(w, s *float32, n int, gradient, decay, rate float32)
 
 //go:noescape
+func add8(into, left, right *float32, n int)
+
+//go:noescape
 func squares4(v *float32, n int, rows *[4]float64)
 
 //go:noescape
@@ -49,6 +52,15 @@ func (r Recipe) sgdFirst(w, s []float32, gradient, decay float32) int {
 	n := countWhole(len(w), 8)
 	if n > 0 {
 		sgd8(&w[0], &s[0], n, gradient, decay, r.LearningRate)
+	}
+	return n
+}
+
+// addFirst begins Add. All vectors are as long as into.
+func addFirst(into, left, right []float32) int {
+	n := countWhole(len(into), 8)
+	if n > 0 {
+		add8(&into[0], &left[0], &right[0], n)
 	}
 	return n
 }

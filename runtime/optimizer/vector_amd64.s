@@ -105,6 +105,24 @@ sgd:
 	VZEROUPPER
 	RET
 
+// func add8(into, left, right *float32, n int)
+TEXT ·add8(SB), NOSPLIT, $0-32
+	MOVQ into+0(FP), DI
+	MOVQ left+8(FP), SI
+	MOVQ right+16(FP), DX
+	MOVQ n+24(FP), CX
+	SHLQ $2, CX
+	XORQ AX, AX
+add:
+	VMOVUPS (SI)(AX*1), Y0
+	VADDPS (DX)(AX*1), Y0, Y0 // left[i] + right[i]
+	VMOVUPS Y0, (DI)(AX*1)
+	ADDQ $32, AX
+	CMPQ AX, CX
+	JLT add
+	VZEROUPPER
+	RET
+
 // func squares4(v *float32, n int, rows *[4]float64)
 TEXT ·squares4(SB), NOSPLIT, $0-24
 	MOVQ v+0(FP), SI

@@ -11,3 +11,5 @@ func (Recipe) sgdFirst(w, s []float32, gradient, decay float32) int { return 0 }
 func squaresFirst([]float32) (a, b, c, d float64, n int) { return }
 
 func finiteFirst([]float32) (not float32, n int) { return }
+
+func addFirst(into, left, right []float32) int { return 0 }

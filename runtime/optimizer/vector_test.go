@@ -61,6 +61,22 @@ func TestLoopsRoundAsGo(t *testing.T) {
 	}
 }
 
+// Vectors are added as Go adds their elements, also in the place of one of them.
+func TestAdd(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, n := range sizes {
+		left, right := random(r, n), random(r, n)
+		want, into := make([]float32, n), make([]float32, n)
+		for i := range want {
+			want[i] = left[i] + right[i]
+		}
+		Add(into, left, right)
+		if Add(left, left, right); !sameBits(into, want) || !sameBits(left, want) {
+			t.Errorf("%d elements: other bits than one by one", n)
+		}
+	}
+}
+
 // The momentum of weights without gradients ends at 0, in each element's place.
 func TestMomentumEnds(t *testing.T) {
 	for _, nesterov := range []bool{false, true} {

@@ -92,7 +92,9 @@ func installVectors(s *Server, at point, from int, vars []model.Var, vectors [][
 		s.slots = append(s.slots, &vector{v: v})
 	}
 	abandonFollowers(s, "the member's parameters were replaced")
-	clear(s.pending)
+	for id := range s.pending {
+		s.drop(id)
+	}
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)

@@ -87,7 +87,7 @@ func countUnsent(s *Server) int {
 // tellFollowers adds an update that was made just now to what each follower lacks, and
 // gives the buffer of its sums back once it is sent. Called with mu held.
 func tellFollowers(s *Server, r *sum, a wire.Apply) {
-	sums := &vector{v: r.whole, held: 1}
+	sums := r.whole
 	defer s.letGo(sums)
 	if r.resident {
 		abandonFollowers(s, "the updates are made on the member's device")

@@ -3,6 +3,8 @@ package ps
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -14,13 +16,16 @@ import (
 // other shares from the other members. The server's mu guards it.
 type group struct {
 	wire.Group
-	n     int       // values of the vector
-	whole []float32 // the sums of the update that is under way, share by share; nil: there are none yet
-	here  []bool    // the shares that are in it, by member
-	left  int       // shares that are not
-	sent  *vector   // this member's share of the newest sums, which the others pull
-	made  *version  // the same as a frame
-	next  int64     // the version that an update with these sums makes
+	n     int      // values of the vector
+	whole *vector  // the sums of the update that is under way, share by share; nil: there are none yet
+	here  []bool   // the shares that are in it, by member
+	left  int      // shares that are not
+	sent  *vector  // the newest sums: the others pull this member's share; nil: the next sums are under way
+	made  *version // that share as a frame
+	next  int64    // the version that an update with these sums makes
+	due   []bool   // the members that have not received it, as far as this one knows
+	owed  int      // how many they are
+	free  bell     // they are none
 }
 
 // newGroup returns the group of a term that begins.
@@ -28,7 +33,20 @@ func newGroup(g *wire.Group, n int) *group {
 	if g == nil {
 		return nil
 	}
-	return &group{Group: *g, n: n, here: make([]bool, len(g.Members)), left: len(g.Members)}
+	members := len(g.Members)
+	return &group{Group: *g, n: n, here: make([]bool, members), left: members, due: make([]bool, members), free: make(bell)}
+}
+
+// extendPatience gives another member of the group the time that it needs where it shares
+// this machine's cores with many others.
+func extendPatience(s *Server, l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.group; g != nil {
+		if d := g.Patience(g.Mine, runtime.NumCPU()); d > wire.Silence {
+			l.SetPatience(d)
+		}
+	}
 }
 
 // checkGroup reports whether a group can be the one of a vector of n values.
@@ -45,14 +63,66 @@ func (g *group) width() int {
 	return to - from
 }
 
-// put enters the sums of one member's share.
-func (g *group) put(member int, spans *pool, sums []float32) {
+// open returns where the sums of a member's share belong, once it is the update's turn: the
+// former sums were sent to all members. Called with mu held.
+func (g *group) open(s *Server, member int) []float32 {
 	if g.whole == nil {
-		g.whole = spans.take()
+		s.letGo(g.sent)
+		g.sent, g.whole = nil, &vector{v: s.spans.take(), held: 1}
 	}
 	from, to := g.Share(g.n, member)
-	copy(g.whole[from:to], sums)
-	g.arrived(member)
+	return g.whole.v[from:to]
+}
+
+// cutShare returns the ends of the parts of a share that are read at a time: some pieces of
+// the vector, so that their norms are found while they are in the processor's caches.
+func cutShare(from, to int) (ends []int) {
+	const part = 4 * piece
+	for end := (from/part + 1) * part; end < to; end += part {
+		ends = append(ends, end-from)
+	}
+	return append(ends, to-from)
+}
+
+// awaitTurn waits until the sums of the update that makes a version can be received or made:
+// the update before it is made, and its sums were sent to all members. So no sums are lost,
+// however far a member is behind the others: the earlier updates of that member do not depend
+// on the later ones of this one. False: the update is past, or closed was closed. Called with
+// mu held, which awaitTurn releases while it waits.
+func awaitTurn(s *Server, term, version int64, closed <-chan struct{}) bool {
+	for s.term == term && s.fence == term && s.version < version {
+		g, free := s.group, bell(nil)
+		if g != nil {
+			free = g.free
+		}
+		if s.version+1 == version && (g == nil || g.whole != nil || g.owed == 0) {
+			return true
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		over := false
+		select {
+		case <-free:
+		case <-changed:
+		case <-closed:
+			over = true
+		}
+		s.mu.Lock()
+		if over {
+			return false
+		}
+	}
+	return false
+}
+
+// settle notes that a member has this member's share of the newest sums, or does not need it.
+func (g *group) settle(member int) {
+	if member >= 0 && g.due[member] {
+		g.due[member] = false
+		if g.owed--; g.owed == 0 {
+			g.free.ring()
+		}
+	}
 }
 
 // arrived notes that a share is whole.
@@ -63,13 +133,15 @@ func (g *group) arrived(member int) {
 	}
 }
 
-// publish lets the other members pull this member's share of the sums.
-func (g *group) publish(sums []float32, next int64) {
-	if g.sent == nil || g.sent.held > 0 { // another one may still be on its way to a member that was left behind
-		g.sent = &vector{v: make([]float32, len(sums))}
+// publish lets the other members pull this member's share of the sums: each of them has
+// received the former ones.
+func (g *group) publish(next int64) {
+	g.sent, g.made, g.next = g.whole.hold(), new(version), next
+	for i := range g.due {
+		g.due[i] = i != g.Mine
 	}
-	copy(g.sent.v, sums)
-	g.made, g.next = new(version), next
+	g.owed = len(g.due) - 1
+	g.arrived(g.Mine)
 }
 
 // begin is called once an update is made: the next one has no shares yet.
@@ -86,16 +158,24 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	if g == nil {
 		return nil
 	}
-	g.publish(r.Sums(), p.Version+1)
-	g.put(g.Mine, s.spans, r.Sums())
+	if g.Whole {
+		r.whole = g.whole
+		g.begin()
+		return nil
+	}
+	g.publish(p.Version + 1)
 	s.changed.ring()
-	for g.left > 0 {
+	for sent := false; g.left > 0 || !sent; sent = true {
 		changed, arrived := s.changed, s.arrived
 		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-arrived:
-		case <-ctx.Done():
+		if !sent { // on one core, the computation of the next lease would keep the sums from being sent
+			runtime.Gosched()
+		} else {
+			select {
+			case <-changed:
+			case <-arrived:
+			case <-ctx.Done():
+			}
 		}
 		s.mu.Lock()
 		if ctx.Err() != nil {
@@ -115,9 +195,10 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	return nil
 }
 
-// shareFor returns this member's share of the sums of an update, for another member;
-// known reports whether there is an answer. Called with mu held.
-func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
+// shareFor returns this member's share of the sums of an update, for the member of that
+// address, which has received the updates before it; known reports whether there is an
+// answer. Called with mu held.
+func (s *Server) shareFor(p wire.Pull, address string) (a pulled, known bool) {
 	a.head = wire.Values{Term: p.Term}
 	if a.refused = s.checkTerm(p.Term); a.refused != nil {
 		return a, true
@@ -128,12 +209,16 @@ func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 		a.refused = &why
 		return a, true
 	}
-	if p.Term > s.term || g == nil || g.sent == nil || p.Version > g.next { // less than g.next after skipped updates
+	if p.Term > s.term || g == nil || g.sent == nil {
 		return a, false
 	}
-	from, _ := g.Share(g.n, g.Mine)
+	if p.Version > g.next { // less than g.next after skipped updates
+		g.settle(slices.Index(g.Members, address))
+		return a, false
+	}
+	from, to := g.Share(g.n, g.Mine)
 	a.head.Version, a.head.From = g.next, from
-	a.held, a.made = g.sent.hold(), g.made
+	a.held, a.values, a.made = g.sent.hold(), g.sent.v[from:to], g.made
 	return a, true
 }
 
@@ -203,26 +288,27 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 }
 
 // Room returns where the sums of another member's share belong that are about to be
-// read, and the function to call once they are there; nil: they are not needed. The
-// function reports whether the update is still under way: sums of an update that was
+// read, after it waited for their turn, unless closed is closed before; nil: they are not
+// needed. Done reports whether the update is still under way: sums of an update that was
 // decided meanwhile do not count for the next one.
-func (m Member) Room(v wire.Values, values int) (into []float32, done func() bool) {
+func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Room {
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g, at := s.group, s.version
-	if g == nil || v.Term != s.term || v.Version != at+1 {
-		return nil, nil
+	if !awaitTurn(s, v.Term, v.Version, closed) || s.group == nil {
+		return nil
 	}
+	g, r, at := s.group, s.sum, s.version
 	for i := range g.Members {
 		from, to := g.Share(g.n, i)
 		if i == g.Mine || g.here[i] || from != v.From || to-from != values {
 			continue
 		}
-		if g.whole == nil {
-			g.whole = s.spans.take()
+		room := &wire.Room{Into: g.open(s, i), Ends: cutShare(from, to), Here: func(int, int) {}}
+		if whole, pieces := g.whole.v, s.pieces; r != nil { // else this member's sums are not made yet
+			room.Here = func(a, b int) { r.findNorms(whole, pieces, from+a, from+b) }
 		}
-		return g.whole[from:to], func() bool {
+		room.Done = func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.group != g || s.version != at {
@@ -232,8 +318,9 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func() boo
 			s.arrived.ring()
 			return true
 		}
+		return room
 	}
-	return nil, nil
+	return nil
 }
 
 // answer answers another member that begins to take part.
@@ -341,7 +428,7 @@ func layOut(s *Server, g *wire.Group, vars []model.Var) {
 	n := len(s.values.v)
 	s.group, s.spans, s.vars = newGroup(g, n), newPool(n), vars
 	s.sums = s.spans
-	if s.group != nil {
+	if s.group != nil && !s.group.Whole {
 		s.sums = newPool(s.group.width())
 	}
 	s.pieces = piecesOf(vars, n)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -51,25 +53,85 @@ func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
 	}
 	m := Member{s}
 	share := wire.Values{Term: 3, Version: 11, From: 2}
-	late, arrive := m.Room(share, 2)
-	if arrive == nil {
+	late := m.Room(share, 2, t.Context().Done())
+	if late == nil {
 		t.Fatal("sums that the update needs have no room")
 	}
 	if a := s.apply(wire.Apply{Term: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	if arrive() {
+	if late.Done() {
 		t.Error("sums of a skipped update count for the next one")
 	}
 	share.Version = 12
-	next, arrive := m.Room(share, 2)
-	if arrive == nil {
+	next := m.Room(share, 2, t.Context().Done())
+	if next == nil {
 		t.Fatal("the sums of the next update have no room")
 	}
-	if &next[0] == &late[0] {
+	if &next.Into[0] == &late.Into[0] {
 		t.Error("the sums of two updates are read into the same memory")
 	}
-	if !arrive() {
+	if !next.Done() {
 		t.Error("sums of the update that is under way do not count")
+	}
+}
+
+// A member holds at most 4 vectors and twice its slots: parameters and slots, once more for a
+// checkpoint of each version, the sums, and a contribution of each member to its share.
+func TestMemoryOfAMember(t *testing.T) {
+	const n, slots, members = 64, 2, 2
+	s := newServer(io.Discard)
+	s.place = checkpoint.Folder(t.TempDir())
+	recipe := optimizer.Recipe{Name: optimizer.Adam, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 1}
+	group := &wire.Group{Members: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+	vars := []model.Var{{Name: "values", Shape: []int{n}, Len: n}}
+	if a := restore(t, s, wire.Restore{Term: 3, To: n, Vars: vars, Recipe: recipe, Exact: true, Group: group}, make([]float32, n)); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	m, most := Member{s}, 0
+	count := func() { most = max(most, m.Values()) }
+	for version := range int64(8) {
+		if a := s.keep(wire.CutRequest{Term: 3, Version: version}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		var ids []int64
+		for worker := range int64(members) {
+			p := wire.Push{ID: members*version + worker + 1, Version: version, Exact: true, Weight: 1, Leaves: 1}
+			p.Term, ids = 3, append(ids, p.ID)
+			if a := m.Contribute(p, [][]float32{make([]float32, n/members)}); a != (wire.Answer{}) {
+				t.Fatal(a)
+			}
+		}
+		count()
+		room := m.Room(wire.Values{Term: 3, Version: version + 1, From: n / members}, n/members, t.Context().Done())
+		if room == nil {
+			t.Fatal("sums that the update needs have no room")
+		}
+		room.Done()
+		done := make(chan wire.Answer)
+		go func() {
+			done <- s.prepare(t.Context(), wire.Prepare{Term: 3, Version: version, Weight: members, IDs: ids, Alone: &recipe})
+		}()
+		if a := <-done; !a.Finite {
+			t.Fatal(a)
+		}
+		count()
+		s.mu.Lock() // the other member pulls the sums
+		a, known := s.shareFor(wire.Pull{Term: 3, Version: version + 1}, group.Members[1])
+		if !known || len(a.values) != n/members {
+			t.Fatalf("the sums of version %d are not here", version+1)
+		}
+		s.letGo(a.held)
+		if _, known := s.shareFor(wire.Pull{Term: 3, Version: version + 2}, group.Members[1]); known {
+			t.Fatalf("the sums of version %d are here", version+2)
+		}
+		s.mu.Unlock()
+		count()
+	}
+	if most > (4+2*slots)*n {
+		t.Errorf("%d values in memory, %d vectors: want at most %d vectors", most, (most+n-1)/n, 4+2*slots)
+	}
+	if most < (3+2*slots)*n { // else the test does not count what it is about
+		t.Errorf("only %d values in memory", most)
 	}
 }

@@ -36,9 +36,8 @@ func (m Member) Values() int {
 func countValues(s *Server) int {
 	n := (len(vectorsOf(s)) + s.spans.made) * s.spans.length
 	if s.group != nil {
-		n += s.sums.made * s.sums.length
-		if s.group.sent != nil {
-			n += len(s.group.sent.v)
+		if s.sums != s.spans {
+			n += s.sums.made * s.sums.length
 		}
 	}
 	return n
@@ -54,11 +53,14 @@ func (s *Server) Frames() int64 { return s.frames.Load() }
 // most is the highest number of buffers that the server makes, in addition to
 // parameters and slots: one for each of these, which a reader may hold during an
 // update, but at least two, and two pushes of each worker. The pushes of a group
-// have buffers of their own: the update's sums then take one. The sums that the followers
+// have buffers of their own where they are of a share: the update's sums then take one. The sums that the followers
 // lack take more: they wait for the followers, for which training does not wait. Called
 // with mu held.
 func (s *Server) most() int {
 	n := max(2, len(s.slots)+1)
+	if s.group != nil && s.group.Whole {
+		return n + 2*(s.crowd+1) + countUnsent(s)
+	}
 	if s.group != nil {
 		return n + 1 + countUnsent(s)
 	}
@@ -141,7 +143,7 @@ func (s *Server) letGo(v *vector) {
 	if v == nil {
 		return
 	}
-	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) && (s.group == nil || v != s.group.sent) {
+	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) {
 		s.spans.give(v.v)
 	}
 }

@@ -35,7 +35,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 		defer s.meet(hello.Session, -1)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1), member: hello.Address != ""}
+	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1), member: hello.Address}
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	defer c.Close()
@@ -81,6 +81,9 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
+		if l.member != "" {
+			extendPatience(s, l)
+		}
 		l.pull(pull{p, false})
 		return nil
 	case wire.TypePush:
@@ -111,7 +114,11 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		}
 	}
 	var sums []float32
-	if ours() {
+	var lent func()
+	if ours() && s.group != nil && s.group.Whole {
+		sums, lent = l.Lend(m)
+	}
+	if ours() && sums == nil {
 		sums = s.sums.take()
 	}
 	s.mu.Unlock()
@@ -121,7 +128,10 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		}
 		return l.answerPush(p, s.refuseUnread(p))
 	}
-	if err := l.Body(m, sums); err != nil {
+	s.pushes.Add(1)
+	if lent != nil {
+		s.loans.Add(1)
+	} else if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
 		s.sums.give(sums)
 		if p.Term == s.term {
@@ -130,7 +140,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		s.mu.Unlock()
 		return err
 	}
-	a := s.take(p, sums)
+	a := accept(s, &contribution{p, sums, lent})
 	err := l.answerPush(p, a)
 	if p.Next && a.Refused == "" {
 		l.pull(pull{wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}, true})

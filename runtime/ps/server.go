@@ -70,6 +70,8 @@ type Server struct {
 	patience  time.Duration      // with that member
 
 	frames atomic.Int64 // answers to pulls that were made
+	pushes atomic.Int64 // contributions that were received
+	loans  atomic.Int64 // those of them that were lent
 
 	// Fit hears how many cores the server's work fills, whenever that may have
 	// changed; nil: nobody. It is to be set before Serve.
@@ -83,6 +85,7 @@ type point struct{ term, version int64 }
 type contribution struct {
 	wire.Push
 	sums []float32
+	lent func() // lets the connection have the memory of sums again; nil: they are of the server's pool
 }
 
 // New makes an empty server. place is where checkpoints lie, nil where the
@@ -145,10 +148,16 @@ func maxPending(workers int) int { return 2 * (workers + 4) }
 
 // take keeps a push until it is named.
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
+	return accept(s, &contribution{Push: p, sums: sums})
+}
+
+// accept is take for a contribution whose memory may be lent.
+func accept(s *Server, c *contribution) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p, sums := c.Push, c.sums
 	if a := s.checkTerm(p.Term); a != nil {
-		s.sums.give(sums)
+		c.giveBack(s)
 		return *a
 	}
 	why, newest := "", s.version
@@ -177,13 +186,13 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = "span has another length"
 	}
 	if why != "" {
-		s.sums.give(sums)
+		c.giveBack(s)
 		if p.Term == s.term { // leases of other terms have the same numbers
 			s.settle(p.ID, s.pending[p.ID] != nil)
 		}
 		return refuse("%s", why)
 	}
-	s.pending[p.ID] = &contribution{p, sums}
+	s.pending[p.ID] = c
 	s.settle(p.ID, true)
 	return wire.Answer{}
 }
@@ -191,7 +200,7 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 // drop forgets a contribution. Called with mu held.
 func (s *Server) drop(id int64) {
 	if c := s.pending[id]; c != nil {
-		s.sums.give(c.sums)
+		c.giveBack(s)
 		delete(s.pending, id)
 	}
 }
@@ -234,13 +243,16 @@ func (s *Server) missing(ids []int64) string {
 // add puts contributions that are here into the sum, in the given order. Called
 // with mu held.
 func (s *Server) add(ids []int64) {
-	for _, id := range ids {
+	var lent loans
+	for i, id := range ids {
 		c := s.pending[id]
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
-		s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
+		s.sum.last = i == len(ids)-1
+		lent.end(s, s.sum.Add(lent.take(s, c, i > 0 && len(ids) > 2), c.Leaves))
 	}
+	lent.end(s, s.sum.Finish())
 }
 
 // prepare makes the update's sum. The only server of a run decides by
@@ -340,7 +352,14 @@ func (s *Server) settle(id int64, here bool) {
 
 // complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
-	if a := s.checkPoint(p.Term, p.Version); a != nil {
+	a := s.checkPoint(p.Term, p.Version)
+	if a == nil && !awaitTurn(s, p.Term, p.Version+1, ctx.Done()) {
+		a = s.checkPoint(p.Term, p.Version)
+	}
+	if a == nil && ctx.Err() != nil {
+		return refuse("the member ends")
+	}
+	if a != nil {
 		return *a
 	}
 	s.discard(p.Discard)
@@ -363,14 +382,13 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	if s.resident.hasSums(s, p.IDs) {
 		return s.resident.complete(s, p.IDs, p.Alone != nil)
 	}
-	s.sum = newSum()
+	s.sum = newSum(s)
 	s.add(p.IDs)
 	r := s.sum
-	s.sums.give(r.Finish()...)
 	if a := s.combine(ctx, p); a != nil {
 		return *a
 	}
-	norm := squaredNorm(r, s.pieces)
+	norm := r.squaredNorm(s.pieces)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
 	}
@@ -383,20 +401,6 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
-}
-
-// squaredNorm adds up over the pieces, in their order.
-func squaredNorm(r *sum, pieces [][]model.Var) float64 {
-	norms := make([]float64, len(pieces))
-	sums := r.values()
-	spread(len(sums), func(i, from, to int) {
-		norms[i] = optimizer.SquaredNorm(sums[from:to], r.weight, pieces[i])
-	})
-	total := 0.0
-	for _, n := range norms {
-		total += n
-	}
-	return total
 }
 
 // apply commits or skips the prepared update.

@@ -144,7 +144,7 @@ func TestBlocksAreAddedUpAsTheirLeases(t *testing.T) {
 		var ids []int64
 		at := 0
 		for i, n := range blocks {
-			tree := engine.Tree{Merge: merge}
+			tree := engine.Tree{Merge: addInto}
 			for _, leaf := range v[at : at+n] {
 				tree.Add([]float32{leaf, 0, 0, 0}, 1)
 			}

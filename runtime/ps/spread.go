@@ -22,8 +22,12 @@ func (s *Server) limitCores() {
 	}
 }
 
-// spread does a vector's pieces [from, to), on all cores: while a server works,
-// those who compute wait for it.
+// leastPieces is for how many pieces another core is worth it: waking its thread takes as
+// long as some pieces.
+const leastPieces = 4
+
+// spread does a vector's pieces [from, to), on all cores where there are many of them:
+// while a server works, those who compute wait for it.
 func spread(n int, do func(i, from, to int)) {
 	pieces := (n + piece - 1) / piece
 	var next atomic.Int64
@@ -33,7 +37,7 @@ func spread(n int, do func(i, from, to int)) {
 		}
 	}
 	var others sync.WaitGroup
-	for range min(pieces, runtime.GOMAXPROCS(0)) - 1 {
+	for range min(pieces/leastPieces, runtime.GOMAXPROCS(0)) - 1 {
 		others.Go(work)
 	}
 	work()

@@ -28,7 +28,7 @@ type link struct {
 	*wire.Conn
 	closed <-chan struct{} // ends whatever waits for the server
 	pulls  chan pull       // the newest unanswered one
-	member bool            // of an all-reduce: it pulls sums
+	member string          // address of a member of an all-reduce, which pulls sums; "": it is not one
 }
 
 // pull is a request for values. One that came with a push is answered only
@@ -96,7 +96,7 @@ func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
 		s.letGo(a.held)
 		s.mu.Unlock()
 	}()
-	f, err := s.answerOf(a.made, a.head, a.held.v)
+	f, err := s.answerOf(a.made, a.head, a.values)
 	if err != nil {
 		return sent, err
 	}
@@ -107,6 +107,7 @@ func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
 type pulled struct {
 	head    wire.Values
 	held    *vector
+	values  []float32 // of held, to be sent
 	made    *version
 	refused *wire.Answer
 }
@@ -124,7 +125,7 @@ func (s *Server) valuesFor(p wire.Pull) (a pulled, known bool) {
 		return a, true
 	}
 	if s.version >= p.Version && p.Have != s.version {
-		a.held, a.made = s.values.hold(), s.present
+		a.held, a.values, a.made = s.values.hold(), s.values.v, s.present
 	}
 	return a, s.version >= p.Version
 }
@@ -135,11 +136,13 @@ func (s *Server) await(p wire.Pull, l *link) pulled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		answer := s.valuesFor
-		if l.member {
-			answer = s.shareFor
+		a, known := pulled{}, false
+		if l.member == "" {
+			a, known = s.valuesFor(p)
+		} else {
+			a, known = s.shareFor(p, l.member)
 		}
-		if a, known := answer(p); known {
+		if known {
 			return a
 		}
 		changed := s.changed

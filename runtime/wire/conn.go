@@ -3,10 +3,12 @@ package wire
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,7 @@ import (
 // gone: unplugged, or stopped.
 const (
 	pulse   = time.Second
-	silence = 10 * time.Second
+	Silence = 10 * time.Second
 )
 
 // writeTime bounds how long a peer may take nothing of what is sent to it, in
@@ -36,7 +38,8 @@ type Conn struct {
 	unix     *net.UnixConn // of one machine, once it is greeted; nil: it is none
 	inbox    segment       // for the bodies that are received through it
 	outbox   segment       // for those that are sent
-	patience time.Duration // with a peer that says nothing
+	patience atomic.Int64  // nanoseconds, with a peer that says nothing
+	late     atomic.Int64  // likewise, by which this process gets a core too late
 	r        io.Reader
 	until    time.Time         // that a frame must have begun to arrive by; zero: any time
 	header   [headerBytes]byte // of the frame being received
@@ -45,7 +48,8 @@ type Conn struct {
 	send    sync.Mutex
 	out     []byte      // header and head of the frame being sent
 	buffers net.Buffers // room for its pieces
-	sent    atomic.Bool // something, since the last pulse
+	began   time.Time
+	sent    atomic.Int64 // nanoseconds since then, when the newest frame was begun
 
 	closed chan struct{}
 	once   sync.Once
@@ -53,7 +57,8 @@ type Conn struct {
 
 func newConn(c net.Conn) *Conn {
 	widen(c)
-	conn := &Conn{conn: c, patience: silence, closed: make(chan struct{})}
+	conn := &Conn{conn: c, began: time.Now(), closed: make(chan struct{})}
+	conn.SetPatience(Silence)
 	conn.r = arriving{conn} // unbuffered, so that a stranger costs nothing
 	return conn
 }
@@ -68,17 +73,24 @@ func (c *Conn) begin() {
 
 // beat sends a ping whenever nothing else was sent for a pulse, until Close.
 func (c *Conn) beat() {
-	tick := time.NewTicker(pulse)
-	defer tick.Stop()
-	for {
+	timer := time.NewTimer(pulse)
+	defer timer.Stop()
+	for wait := pulse; ; {
+		armed := time.Now()
+		timer.Reset(wait)
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-c.closed:
 			return
 		}
-		if c.sent.Swap(false) || !c.send.TryLock() {
+		c.noteLateness(time.Since(armed) - wait)
+		if wait = pulse - (time.Since(c.began) - time.Duration(c.sent.Load())); wait > 0 {
+			continue
+		}
+		if wait = pulse; !c.send.TryLock() {
 			continue // something is being sent: that says as much
 		}
+		c.noteSent()
 		err := c.write(ping)
 		c.send.Unlock()
 		if err != nil {
@@ -88,14 +100,33 @@ func (c *Conn) beat() {
 	}
 }
 
+// noteSent notes that a frame is begun.
+func (c *Conn) noteSent() { c.sent.Store(int64(time.Since(c.began))) }
+
 // arriving reads what the peer sends as long as it sends anything.
 type arriving struct{ *Conn }
 
+// Read looks for what has come until the peer has been silent for too long. Where the end of
+// a look was noticed late there is another one: what has come meanwhile counts.
 func (a arriving) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(a.patience)
-	if !a.until.IsZero() && a.until.Before(deadline) {
-		deadline = a.until
+	patience := time.Duration(a.patience.Load())
+	wait := patience + extend(patience, time.Duration(a.late.Load()))
+	for looks := 0; ; looks++ {
+		deadline := time.Now().Add(wait)
+		if !a.until.IsZero() && a.until.Before(deadline) {
+			return a.readUntil(p, a.until)
+		}
+		n, err := a.readUntil(p, deadline)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if wait = extend(patience, time.Since(deadline)); wait == 0 || looks == moreLooks {
+			return n, err
+		}
 	}
+}
+
+func (a arriving) readUntil(p []byte, deadline time.Time) (int, error) {
 	if err := a.conn.SetReadDeadline(deadline); err != nil {
 		return 0, err
 	}
@@ -105,9 +136,13 @@ func (a arriving) Read(p []byte) (int, error) {
 	return a.conn.Read(p)
 }
 
-// SetPatience sets the longest silence of the peer, in place of ten seconds. Call it
-// before Receive, with more than two seconds: a peer sends something every second.
-func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
+// SetPatience sets the longest silence of the peer, in place of ten seconds, from the next
+// bytes on: more than a second, because a peer sends something every second. A process that
+// does not get a core in time waits longer.
+func (c *Conn) SetPatience(d time.Duration) { c.patience.Store(int64(d)) }
+
+// Closed returns a channel that is closed when this side closes the connection.
+func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
 // Close ends the connection; whoever is sending or receiving returns.
 func (c *Conn) Close() error {
@@ -192,7 +227,7 @@ func (c *Conn) Send(t Type, head any, body []float32) error {
 func (c *Conn) SendFrame(f *Frame) error {
 	c.send.Lock()
 	defer c.send.Unlock()
-	c.sent.Store(true)
+	c.noteSent()
 	return c.write(f)
 }
 
@@ -307,15 +342,48 @@ func (c *Conn) Body(m *Message, into []float32) error {
 	if m.Values == 0 {
 		return nil
 	}
-	values := raw(into)
 	if m.shared {
-		if err := c.inbox.take(values); err != nil {
+		if err := c.inbox.take(raw(into)); err != nil {
 			return fmt.Errorf("read %s: %w", m.Type, err)
 		}
 		return nil
 	}
-	if _, err := io.ReadFull(c.r, values); err != nil {
+	return c.readValues(m, into)
+}
+
+// readValues reads the next values of a body that comes through the socket.
+func (c *Conn) readValues(m *Message, into []float32) error {
+	if _, err := io.ReadFull(c.r, raw(into)); err != nil {
 		return fmt.Errorf("read %s: %w", m.Type, asUnexpectedEOF(err))
+	}
+	return nil
+}
+
+// Room is where the values of a message belong whose reader uses each part of them while it
+// is in the processor's caches.
+type Room struct {
+	Into []float32
+	Ends []int                // of the parts; they rise to the length of Into
+	Here func(from, to int)   // is called once a part has come
+	Done func() (counts bool) // is called by the reader of the message, once all parts have
+}
+
+// BodyParts is Body for a room.
+func (c *Conn) BodyParts(m *Message, room *Room) error {
+	if m.shared || len(room.Into) != m.Values {
+		if err := c.Body(m, room.Into); err != nil {
+			return err
+		}
+	}
+	from := 0
+	for _, to := range room.Ends {
+		if !m.shared {
+			if err := c.readValues(m, room.Into[from:to]); err != nil {
+				return err
+			}
+		}
+		room.Here(from, to)
+		from = to
 	}
 	return nil
 }

@@ -11,20 +11,39 @@ import (
 // segment is memory that both ends of a connection within one machine have mapped.
 // It holds the bodies of one direction, and the socket carries only heads. The
 // sender creates it, and sends its descriptor with the first frame that has its body
-// there. It holds one body at a time: the receiver counts the copied bodies in the
-// first bytes, and while one waits to be copied, the next body travels through the
-// socket. A sender that is killed after it has copied a body leaves no frame: the
+// there. It has two slots, which bodies take in turn: the first bytes have the number of the
+// last body of each slot that the receiver has copied, and while that is not the last one
+// sent, a body for the slot travels through the socket. A sender that is killed after it has copied a body leaves no frame: the
 // receiver reads the end of the connection.
 type segment struct {
-	mu     sync.Mutex // is held during a copy, so that the memory stays mapped
-	mem    []byte     // nil: there is none
-	bodies uint64     // that were put there, or copied from there
-	given  *handle    // of the next memory, which has arrived; nil: none has
-	off    bool       // the connection has ended, or no memory can be had
+	mu     sync.Mutex  // is held during a copy, so that the memory stays mapped
+	mem    []byte      // nil: there is none
+	bodies uint64      // that were put there, or copied from there
+	given  *handle     // of the next memory, which has arrived; nil: none has
+	off    bool        // the connection has ended, or no memory can be had
+	lent   [slots]bool // the receiver uses the body of the slot where it is, see Lend
 }
 
-// segmentHead is where the body begins.
-const segmentHead = 64
+// segmentHead is where the slots begin. A member may have two contributions to an update.
+const (
+	segmentHead = 64
+	slots       = 2
+)
+
+// slotBytes is how long a slot for a body is.
+func slotBytes(body int) int { return (body + segmentHead - 1) / segmentHead * segmentHead }
+
+// slot returns the memory of a body, by its number from 1 on.
+func (s *segment) slot(body uint64) []byte {
+	n := s.width()
+	at := segmentHead + int(body%slots)*n
+	return s.mem[at : at+n : at+n]
+}
+
+// width is how long each slot is.
+func (s *segment) width() int {
+	return max(0, len(s.mem)-segmentHead) / slots / segmentHead * segmentHead
+}
 
 // The sizes of bodies that travel through shared memory, in bytes: below, the socket
 // takes them along with the head, and above, memory is scarcer than the time of a
@@ -40,8 +59,15 @@ const (
 	flagSegment Type = 1 << 6 // a new segment's descriptor is attached
 )
 
-// copied is the receiver's count.
-func (s *segment) copied() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&s.mem[0])) }
+// copied is the number of the last body that was copied from a body's slot.
+func (s *segment) copied(body uint64) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&s.mem[8*(body%slots)]))
+}
+
+// isFree reports whether the slot of a body has none that waits to be copied.
+func (s *segment) isFree(body uint64) bool {
+	return s.mem == nil || body <= slots || s.copied(body).Load() == body-slots
+}
 
 // put copies a frame's body into the segment and returns the flags of the frame, with
 // the handle of the memory where it is new; 0: the body is to travel through the socket.
@@ -51,12 +77,16 @@ func (s *segment) put(f *Frame) (flags Type, h *handle) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.off || s.mem != nil && s.copied().Load() != s.bodies {
+	next := s.bodies + 1
+	if s.off || !s.isFree(next) {
 		return 0, nil
 	}
 	flags = flagShared
-	if len(s.mem) < segmentHead+f.size {
-		mem, made, err := newMemory(segmentHead + f.size)
+	if s.width() < f.size {
+		if !s.isFree(next + 1) { // the receiver still uses the memory
+			return 0, nil
+		}
+		mem, made, err := newMemory(segmentHead + slots*slotBytes(f.size))
 		if err != nil {
 			s.off = true
 			return 0, nil
@@ -64,7 +94,7 @@ func (s *segment) put(f *Frame) (flags Type, h *handle) {
 		s.unmap()
 		s.mem, s.bodies, h, flags = mem, 0, made, flags|flagSegment
 	}
-	at := s.mem[segmentHead:]
+	at := s.slot(s.bodies + 1)
 	for _, p := range f.body {
 		at = at[copy(at, p):]
 	}
@@ -77,12 +107,16 @@ func (s *segment) put(f *Frame) (flags Type, h *handle) {
 func (s *segment) announce(flags Type, size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if flags&flagSegment != 0 {
+	anew := flags&flagSegment != 0
+	if s.off || s.lent[(s.bodies+1)%slots] || anew && s.isLent() {
+		return errors.New("a body in shared memory that is in use, or of a closed connection")
+	}
+	if anew {
 		h := s.given
 		if s.given = nil; h == nil {
 			return errors.New("a frame tells of shared memory that did not come with it")
 		}
-		mem, err := h.mapMemory(segmentHead+leastShared, segmentHead+mostShared)
+		mem, err := h.mapMemory(segmentHead+slots*leastShared, segmentHead+slots*mostShared)
 		h.close()
 		if err != nil {
 			return fmt.Errorf("shared memory: %w", err)
@@ -90,8 +124,8 @@ func (s *segment) announce(flags Type, size int) error {
 		s.unmap()
 		s.mem, s.bodies = mem, 0
 	}
-	if flags&flagShared == 0 || size <= 0 || size > len(s.mem)-segmentHead {
-		return fmt.Errorf("a body of %d bytes in shared memory of %d", size, max(0, len(s.mem)-segmentHead))
+	if flags&flagShared == 0 || size <= 0 || size > s.width() {
+		return fmt.Errorf("a body of %d bytes in shared memory of %d", size, s.width())
 	}
 	return nil
 }
@@ -103,9 +137,9 @@ func (s *segment) take(into []byte) error {
 	if s.mem == nil {
 		return errors.New("the connection is closed")
 	}
-	copy(into, s.mem[segmentHead:])
 	s.bodies++
-	s.copied().Store(s.bodies)
+	copy(into, s.slot(s.bodies))
+	s.copied(s.bodies).Store(s.bodies)
 	return nil
 }
 
@@ -126,7 +160,9 @@ func (s *segment) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.off = true
-	s.unmap()
+	if !s.isLent() {
+		s.unmap()
+	}
 	if s.given != nil {
 		s.given.close()
 		s.given = nil

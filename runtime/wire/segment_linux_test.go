@@ -109,7 +109,7 @@ func TestBodiesTravelThroughSharedMemory(t *testing.T) {
 	}
 }
 
-// The second of two frames takes the socket until the first one's body is copied.
+// The third of some frames takes the socket until the first one's body is copied.
 func TestOccupiedMemoryIsLeftAlone(t *testing.T) {
 	a, b := localPair(t)
 	const n = leastShared / 4
@@ -119,8 +119,8 @@ func TestOccupiedMemoryIsLeftAlone(t *testing.T) {
 	for frame := range 4 {
 		receives(t, b, n, frame)
 	}
-	if got := counts(a, b); got != [2]uint64{1, 1} {
-		t.Errorf("%v bodies in shared memory, want the first", got)
+	if got := counts(a, b); got != [2]uint64{2, 2} {
+		t.Errorf("%v bodies in shared memory, want the first two", got)
 	}
 	for frame := range 2 { // a skipped body makes room as well
 		sends(t, a, n, frame)
@@ -134,8 +134,8 @@ func TestOccupiedMemoryIsLeftAlone(t *testing.T) {
 	}
 	sends(t, a, n, 9)
 	receives(t, b, n, 9)
-	if got := counts(a, b); got != [2]uint64{4, 4} {
-		t.Errorf("%v bodies in shared memory, want 4", got)
+	if got := counts(a, b); got != [2]uint64{5, 5} {
+		t.Errorf("%v bodies in shared memory, want 5", got)
 	}
 }
 
@@ -230,7 +230,7 @@ func forged(flags Type, body int) []byte {
 }
 
 func TestForgedMemoryIsRefused(t *testing.T) {
-	const whole = segmentHead + leastShared
+	const whole = segmentHead + slots*leastShared
 	for name, c := range map[string]struct {
 		flags Type
 		body  int
@@ -243,7 +243,7 @@ func TestForgedMemoryIsRefused(t *testing.T) {
 		"not for a body":    {flagSegment, leastShared, whole, seals, "shared memory of"},
 		"size not sealed":   {flagShared | flagSegment, leastShared, whole, unix.F_SEAL_GROW, "not sealed"},
 		"too small":         {flagShared | flagSegment, leastShared, segmentHead, seals, "64 bytes: want"},
-		"too large":         {flagShared | flagSegment, leastShared, segmentHead + mostShared + 1, seals, "want 16448 to"},
+		"too large":         {flagShared | flagSegment, leastShared, segmentHead + slots*mostShared + 1, seals, "want 32832 to"},
 		"body larger":       {flagShared | flagSegment, leastShared + 4, whole, seals, "a body of 16388 bytes"},
 		"body of no length": {flagShared | flagSegment, 0, whole, seals, "a body of 0 bytes"},
 	} {
@@ -297,7 +297,7 @@ func TestSharedMemoryStaysOnTheMachine(t *testing.T) {
 
 // FuzzSegment receives frames about shared memory with any flags and sizes.
 func FuzzSegment(f *testing.F) {
-	f.Add(byte(flagShared|flagSegment), uint32(leastShared), uint32(segmentHead+leastShared), true)
+	f.Add(byte(flagShared|flagSegment), uint32(leastShared), uint32(segmentHead+slots*leastShared), true)
 	f.Add(byte(flagShared), uint32(1<<20), uint32(0), false)
 	f.Add(byte(flagSegment), uint32(4), uint32(segmentHead-1), true)
 	f.Fuzz(func(t *testing.T, flags byte, body, size uint32, sealed bool) {
@@ -313,7 +313,7 @@ func FuzzSegment(f *testing.F) {
 			}
 		}
 		if s.announce(Type(flags), int(body)) == nil {
-			if err := s.take(make([]byte, body)); err != nil || int(body) > int(size)-segmentHead || !sealed {
+			if err := s.take(make([]byte, body)); err != nil || int(body) > (int(size)-segmentHead)/slots || !sealed {
 				t.Errorf("a body of %d bytes was taken from memory of %d (sealed: %v): %v", body, size, sealed, err)
 			}
 		}

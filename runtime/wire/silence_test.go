@@ -65,7 +65,7 @@ func TestIdleConnectionsLive(t *testing.T) {
 	})
 }
 
-// A peer that vanishes without closing is noticed within silence, by whoever
+// A peer that vanishes without closing is noticed within Silence, by whoever
 // waits for it and by whoever sends to it.
 func TestUnpluggedPeerIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestUnpluggedPeerIsNoticed(t *testing.T) {
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
 			t.Fatalf("a peer that vanished: %v", err)
 		}
-		if took := time.Since(began) - time.Minute; took < silence-pulse || took > silence+pulse {
+		if took := time.Since(began) - time.Minute; took < Silence-pulse || took > Silence+pulse {
 			t.Errorf("noticed after %v", took)
 		}
 	})
@@ -103,7 +103,7 @@ func TestSlowBodiesArrive(t *testing.T) {
 				if _, err := a.Write(whole[i : i+1]); err != nil {
 					return
 				}
-				time.Sleep(silence / 2)
+				time.Sleep(Silence / 2)
 			}
 			a.Write(whole[:len(whole)-4]) // and then nothing
 		}()
@@ -113,13 +113,101 @@ func TestSlowBodiesArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.Body(m, into); err != nil || into[7] != 8 {
-			t.Fatalf("a body of a byte every %v: %v, %v", silence/2, into, err)
+			t.Fatalf("a body of a byte every %v: %v, %v", Silence/2, into, err)
 		}
 		if m, err = c.Receive(0); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Body(m, into); err == nil {
 			t.Error("half a body was taken")
+		}
+	})
+}
+
+// A peer is never silent for longer than a pulse, whenever its last frame was sent: a reader's
+// patience is for the processes that get no core meanwhile.
+func TestPeersAreSilentForAPulseAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := net.Pipe()
+		c := newConn(b)
+		c.begin()
+		defer c.Close()
+		go func() { // frames at all distances from the pings
+			for i := range 40 {
+				time.Sleep(pulse + time.Duration(i)*pulse/40)
+				c.Send(TypeApplied, Applied{}, nil)
+			}
+			c.Close()
+		}()
+		longest, last := time.Duration(0), time.Now()
+		for p := make([]byte, 1<<10); ; last = time.Now() {
+			_, err := a.Read(p)
+			longest = max(longest, time.Since(last))
+			if err != nil {
+				break
+			}
+		}
+		if longest != pulse {
+			t.Errorf("the peer sent nothing for %v", longest)
+		}
+	})
+}
+
+// A process that gets its cores late waits longer for the others, within bounds.
+func TestLateProcessesWaitLonger(t *testing.T) {
+	for _, c := range []struct{ late, longer time.Duration }{
+		{0, 0}, {onTime / 2, 0}, {time.Second, perLateness * time.Second}, {time.Hour, moreLooks * Silence},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := net.Pipe()
+			conn := newConn(b) // without pings, which find that nothing is late here
+			defer a.Close()
+			defer conn.Close()
+			conn.noteLateness(c.late)
+			began := time.Now()
+			if _, err := (arriving{conn}).Read(make([]byte, 1)); err == nil || time.Since(began) != Silence+c.longer {
+				t.Errorf("late by %v: silence ends after %v: %v", c.late, time.Since(began), err)
+			}
+			for range 40 {
+				conn.noteLateness(0)
+			}
+			if late := time.Duration(conn.late.Load()); late > onTime {
+				t.Errorf("it is %v late after a while without", late)
+			}
+		})
+	}
+}
+
+// stopped is a connection whose process stands still once, when it was about to notice a
+// silence.
+type stopped struct {
+	net.Conn
+	once bool
+}
+
+func (s *stopped) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if err != nil && !s.once {
+		s.once = true
+		time.Sleep(time.Minute)
+	}
+	return n, err
+}
+
+// What has come while the reader stood still counts.
+func TestStoppedReaderLooksOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := net.Pipe()
+		reader := newConn(&stopped{Conn: b})
+		defer a.Close()
+		defer reader.Close()
+		go func() {
+			time.Sleep(Silence + time.Second)
+			a.Write([]byte{7})
+		}()
+		p := make([]byte, 1)
+		if _, err := (arriving{reader}).Read(p); err != nil || p[0] != 7 {
+			t.Errorf("the reader stood still while %v came: %v", p, err)
 		}
 	})
 }

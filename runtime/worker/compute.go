@@ -8,10 +8,9 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -392,7 +391,8 @@ func (s *session) addLeaf() {
 		return
 	}
 	for _, p := range s.sums { // without a copy of them
-		merge(into[p.offset:p.offset+len(p.sums)], p.sums)
+		part := into[p.offset : p.offset+len(p.sums)]
+		optimizer.Add(part, part, p.sums)
 	}
 	s.spare = append(s.spare, s.tree.Grow(1)...)
 }
@@ -415,10 +415,6 @@ func (s *session) notFinite() spans {
 	v := s.vector()
 	v[0] = float32(math.NaN())
 	return spans{{0, v}}
-}
-
-func merge(left, right []float32) {
-	blas32.Axpy(1, blas32.Vector{N: len(right), Inc: 1, Data: right}, blas32.Vector{N: len(left), Inc: 1, Data: left})
 }
 
 // add adds a result to those before it.

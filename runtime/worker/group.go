@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +29,10 @@ type Holder interface {
 	// Contribute takes the worker's contribution to the member's own share; nil: its
 	// sums are on the device of the resident replica.
 	Contribute(p wire.Push, parts [][]float32) wire.Answer
-	// Room returns where the sums of another member's share belong, and the
-	// function to call once they are there; nil: they are not needed. The function
-	// reports whether the group is still the same.
-	Room(v wire.Values, values int) (into []float32, done func() bool)
+	// Room returns where the sums of another member's share belong, once the holder has made
+	// the update before; nil: they are not needed, or closed was closed. The room's Done
+	// reports whether the update is still under way.
+	Room(v wire.Values, values int, closed <-chan struct{}) *wire.Room
 	// Reside names the replica where the holder makes the updates while the group has
 	// one member; nil: none. Parameters that another replica had before are copied from
 	// there first: they are lost with an error.
@@ -94,7 +95,7 @@ func (g *group) run(ctx context.Context) error {
 		case since.IsZero():
 			since = time.Now()
 			fallthrough
-		case time.Since(since) < patienceWith(err, next.Mine):
+		case time.Since(since) < patienceWith(err, &next):
 			again = time.After(firstPause)
 		default:
 			return unreachableError{err}
@@ -121,12 +122,16 @@ type memberError struct {
 // patienceWith returns the time for another group to be formed after an error. Without one
 // the worker leaves the session, and the others go on: of two members that cannot reach
 // each other, the later one leaves.
-func patienceWith(err error, mine int) time.Duration {
+func patienceWith(err error, in *wire.Group) time.Duration {
 	var with memberError
-	if errors.As(err, &with) && mine < with.member {
-		return 3 * wire.MemberPatience
+	if !errors.As(err, &with) || with.member >= len(in.Members) { // of an earlier group
+		return wire.MemberPatience
 	}
-	return wire.MemberPatience
+	patience := in.Patience(with.member, runtime.NumCPU())
+	if in.Mine < with.member {
+		return 3 * patience
+	}
+	return patience
 }
 
 // findBroken returns an error for a member of the connected group that is gone.
@@ -170,18 +175,22 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 		if m == nil || m.gone.Load() {
 			hello := g.options.hello()
 			hello.Session = g.session
-			dialling, cancel := context.WithTimeout(ctx, wire.MemberPatience)
+			dialling, cancel := context.WithTimeout(ctx, next.Patience(i, runtime.NumCPU()))
 			conn, err := g.options.Credentials.Dial(dialling, address, hello)
 			cancel()
 			if err != nil {
 				return memberError{i, fmt.Errorf("connect to member %d: %w", i, err)}
 			}
-			conn.SetPatience(wire.MemberPatience)
 			m = &member{address: address, conn: conn, flights: make(chan *flight, maxFlights)}
 			g.mu.Lock()
 			g.links[address] = m
 			g.mu.Unlock()
+			m.conn.SetPatience(next.Patience(i, runtime.NumCPU()))
 			receiving.Go(func() error { return g.listen(m) })
+		}
+		m.conn.SetPatience(next.Patience(i, runtime.NumCPU()))
+		if next.Whole { // it needs no sums
+			continue
 		}
 		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1, Follow: true}, nil); err != nil {
 			m.conn.Close()
@@ -265,17 +274,17 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := msg.Decode(&v); err != nil {
 		return err
 	}
-	into, done := []float32(nil), (func() bool)(nil)
+	var room *wire.Room
 	if v.Refused == "" {
-		into, done = g.holder.Room(v, msg.Values)
+		room = g.holder.Room(v, msg.Values, m.conn.Closed())
 	}
-	if done == nil {
+	if room == nil {
 		return m.conn.Skip(msg)
 	}
-	if err := m.conn.Body(msg, into); err != nil {
+	if err := m.conn.BodyParts(msg, room); err != nil {
 		return err
 	}
-	done() // if not, the update was decided, or connect has requested the sums of another term
+	room.Done() // if not, the update was decided, or connect has requested the sums of another term
 	return nil
 }
 
@@ -336,7 +345,9 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 	f := &flight{then: then}
 	f.left.Store(int32(len(links)))
 	n := sums.length()
-	for i, m := range links {
+	for k := range links { // each member begins with another one, and its own share is the last
+		i := (at.Mine + 1 + k) % len(links)
+		m := links[i]
 		from, to := at.Share(n, i)
 		parts := sums.slice(from, to)
 		if i == at.Mine {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -83,7 +84,7 @@ type worker struct {
 // leave: the error is then a wire.Leave that says how its process ends. Lost
 // connections are made again.
 func Run(ctx context.Context, o Options) error {
-	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), instance: rand.Text(), tree: engine.Tree{Merge: merge}}
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), instance: rand.Text(), tree: engine.Tree{Merge: optimizer.Add}}
 	if w.Cores == 0 {
 		w.Cores = runtime.GOMAXPROCS(0)
 	}

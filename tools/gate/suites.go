@@ -147,7 +147,7 @@ func suites() []suite {
 		{name: "bench-runtime", about: "whole runs of the trainer", command: []string{"make", "bench-runtime"}, packages: []string{"cmd/stoke-trainer"}},
 		{name: "bench-chaos", about: "the time from the loss of a member of an all-reduce to the next update, and the goodput with 20 losses",
 			command: []string{"make", "bench-chaos"}, packages: []string{"cmd/stoke-trainer"}},
-		{name: "bench-allreduce", about: "the all-reduce of processes over TCP beside bare connections and Gloo", command: []string{"make", "bench-allreduce"},
+		{name: "bench-allreduce", about: "the all-reduce of processes over TCP beside bare connections and Gloo, and of 32 members", command: []string{"make", "bench-allreduce"},
 			packages: []string{"cmd/stoke-trainer"}},
 		{name: "bench-metal", about: "plans of a machine whose answers take 20 ms each", command: []string{"make", "bench-metal"}, packages: []string{"providers/metal"}},
 		{name: "bench-kube", about: "whole commands on a real control plane", command: []string{"make", "bench-kube"}, packages: []string{"cmd/stoke"}},

@@ -1,0 +1,72 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostMapped is the size of the longest file that is mapped.
+const mostMapped = 1 << 30
+
+// mapped is a file whose pages are mapped: a short record at a random place is read without
+// a system call. The file may be changed or cut meanwhile, as with any other read.
+type mapped struct {
+	file *os.File
+	mu   sync.RWMutex
+	mem  []byte // nil: it is closed
+}
+
+// mapFile maps a file of so many bytes; nil: it is read as other files are.
+func mapFile(f *os.File, size int64) *mapped {
+	if size <= 0 || size > mostMapped {
+		return nil
+	}
+	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil
+	}
+	return &mapped{file: f, mem: mem}
+}
+
+// ReadAt implements io.ReaderAt. A page that cannot be read, because the file is shorter now or
+// its device fails, is an error.
+func (m *mapped) ReadAt(p []byte, at int64) (n int, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.mem == nil {
+		return 0, os.ErrClosed
+	}
+	if at < 0 || at > int64(len(m.mem)) {
+		return 0, io.EOF
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			if n, err = m.file.ReadAt(p, at); err == nil { // the page is there again
+				return
+			}
+			if err != io.EOF {
+				err = fmt.Errorf("%w (%v)", err, fault)
+			}
+		}
+	}()
+	if n = copy(p, m.mem[at:]); n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// close unmaps the file.
+func (m *mapped) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mem != nil {
+		unix.Munmap(m.mem) //nolint:errcheck // it was mapped as it is
+		m.mem = nil
+	}
+}

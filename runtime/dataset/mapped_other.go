@@ -1,0 +1,12 @@
+//go:build !linux
+
+package dataset
+
+import "os"
+
+// mapped is a file whose pages are mapped: only on Linux.
+type mapped struct{ *os.File }
+
+func mapFile(*os.File, int64) *mapped { return nil }
+
+func (*mapped) close() {}
