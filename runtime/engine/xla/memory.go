@@ -66,11 +66,13 @@ func (r *replica) fits() int {
 		if fits < 1 {
 			return 0
 		}
-		switch needs, err = r.needs(fits); {
+		switch again, err := r.needs(fits); {
+		case errors.Is(err, ErrMemory) && float64(needs) <= free:
+			return min(fits, batch)
 		case errors.Is(err, ErrMemory):
 			return fits / 2
-		case err == nil && float64(needs) > free:
-			return int(float64(fits) * free / float64(needs))
+		case err == nil && float64(again) > free:
+			return int(float64(fits) * free / float64(again))
 		}
 		return fits
 	}

@@ -1,6 +1,7 @@
 package xlatest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -176,7 +177,7 @@ func (p *program) Run(arguments ...xla.Buffer) ([]xla.Buffer, error) {
 		}
 		seen[b] = true
 		b.wait()
-		failure = errors.Join(failure, b.failure)
+		failure = cmp.Or(failure, b.failure)
 		in[i] = b.value
 	}
 	d.mu.Lock()
@@ -202,7 +203,7 @@ func (p *program) Run(arguments ...xla.Buffer) ([]xla.Buffer, error) {
 	results := make([]xla.Buffer, len(out))
 	for i, v := range out {
 		b := d.buffer(v)
-		b.failure = errors.Join(b.failure, failure)
+		b.failure = cmp.Or(failure, b.failure)
 		results[i] = b
 	}
 	return results, nil
