@@ -185,8 +185,8 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 	}
 	return &providers.RunUsage{
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
-		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond, Network: u.HasNetwork(),
-		Compute: u.Work.Compute, Communicate: u.Work.Communicate, Data: u.Work.Data, GPUs: gpusOf(u.GPUs),
+		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
+		Network: u.HasNetwork(), Compute: u.Work.Compute, Communicate: u.Work.Communicate, Data: u.Work.Data, GPUs: gpusOf(u.GPUs),
 	}
 }
 
