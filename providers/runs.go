@@ -164,9 +164,11 @@ type RunRole struct {
 	Restarts int       `json:"restarts"`
 	Since    time.Time `json:"since,omitzero"`
 	Node     string    `json:"node,omitempty"`
-	Pod      string    `json:"-"` // its namespace and name, such as "lab/web-0"; "" where runs know their pods by RunTenant.Run
-	Reason   string    `json:"reason,omitempty"`
-	Usage    *RunUsage `json:"usage,omitempty"` // nil: it is not known
+	// Address is the IP address of its own; "" where it shares that of its node.
+	Address string    `json:"address,omitempty"`
+	Pod     string    `json:"-"` // its namespace and name, such as "lab/web-0"; "" where runs know their pods by RunTenant.Run
+	Reason  string    `json:"reason,omitempty"`
+	Usage   *RunUsage `json:"usage,omitempty"` // nil: it is not known
 }
 
 // RunUsage is what the processes of a role take from their machine. Numbers that
@@ -180,6 +182,7 @@ type RunUsage struct {
 	Sent      float64   `json:"sent_per_second"`     // likewise, to it
 	Read      float64   `json:"read_per_second"`     // bytes, from disks
 	Written   float64   `json:"written_per_second"`  // likewise, to them
+	Network   bool      `json:"network_counted"`     // in containers, which have a network of their own
 	Processes int       `json:"processes"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
 	// Shares of the time since the sample before, of a worker of a built-in model: the

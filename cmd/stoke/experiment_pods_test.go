@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,22 +76,8 @@ output "accuracy" {
 // all nodes. trainer is the program's path.
 func trainerImage(t *testing.T, c *podtest.Cluster) (trainer string) {
 	t.Helper()
-	dir := t.TempDir()
 	trainer = filepath.Join(releasedTrainer(t), "stoke-trainer")
-	data := filepath.Join(dir, "data")
-	prepare := exec.Command(trainer, "dataset", "prepare", "--origin", `{"format":"synthetic-digits","train":2000,"test":500}`, "--to", data)
-	if out, err := prepare.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	files := map[string]string{"/usr/bin/stoke-trainer": trainer}
-	entries, err := os.ReadDir(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		files["/data/"+e.Name()] = filepath.Join(data, e.Name())
-	}
-	c.Load(t, podtest.Archive(t, podtest.Image{Ref: "stoke.test/trainer:1", Files: files, Command: []string{"/usr/bin/stoke-trainer"}}))
+	c.LoadTrainer(t, trainer, `{"format":"synthetic-digits","train":2000,"test":500}`)
 	return trainer
 }
 

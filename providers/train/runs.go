@@ -171,8 +171,8 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 			role.Reason = cmp.Or(role.Reason, usage.Waiting)
 		}
 		out.Roles = append(out.Roles, providers.RunRole{
-			Name: printable(role.Name), Phase: printable(role.Phase), Restarts: role.Restarts, Since: role.Since, Node: role.Node, Reason: printable(role.Reason),
-			Usage: usageOf(usage),
+			Name: printable(role.Name), Phase: printable(role.Phase), Restarts: role.Restarts, Since: role.Since, Node: role.Node, Address: role.Address,
+			Reason: printable(role.Reason), Usage: usageOf(usage),
 		})
 	}
 	return out, nil
@@ -186,7 +186,7 @@ func usageOf(u *spec.Usage) *providers.RunUsage {
 	return &providers.RunUsage{
 		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
 		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
-		Compute: u.Work.Compute, Communicate: u.Work.Communicate, Data: u.Work.Data, GPUs: gpusOf(u.GPUs),
+		Network: u.HasNetwork(), Compute: u.Work.Compute, Communicate: u.Work.Communicate, Data: u.Work.Data, GPUs: gpusOf(u.GPUs),
 	}
 }
 
@@ -339,10 +339,13 @@ func measured(e spec.Event) map[string]float64 {
 	if u := e.Usage; u != nil {
 		for name, v := range map[string]float64{
 			"cpu": u.CPU, "memory_bytes": float64(u.Memory), "processes": float64(u.Processes),
-			"received_per_second": u.Received.PerSecond, "sent_per_second": u.Sent.PerSecond,
 			"read_per_second": u.Read.PerSecond, "written_per_second": u.Written.PerSecond,
 		} {
 			values[printable(u.Role)+"."+name] = v
+		}
+		if u.HasNetwork() {
+			values[printable(u.Role)+".received_per_second"] = u.Received.PerSecond
+			values[printable(u.Role)+".sent_per_second"] = u.Sent.PerSecond
 		}
 		if u.Work != (spec.Work{}) {
 			for name, v := range map[string]float64{

@@ -17,7 +17,7 @@ func TestUsageForCommands(t *testing.T) {
 		Received: spec.Flow{Bytes: 90, PerSecond: 5}, Sent: spec.Flow{Bytes: 91, PerSecond: 6},
 		Read: spec.Flow{Bytes: 92, PerSecond: 7}, Written: spec.Flow{Bytes: 93, PerSecond: 8},
 	}
-	want := &providers.RunUsage{At: u.At, CPU: 1.5, Memory: 2, Limit: 3, Processes: 4, Partly: printable(u.Partly), Received: 5, Sent: 6, Read: 7, Written: 8}
+	want := &providers.RunUsage{At: u.At, CPU: 1.5, Memory: 2, Limit: 3, Processes: 4, Partly: printable(u.Partly), Received: 5, Sent: 6, Read: 7, Written: 8, Network: true}
 	if d := cmp.Diff(want, usageOf(&u)); d != "" {
 		t.Error(d)
 	}
@@ -28,6 +28,12 @@ func TestUsageForCommands(t *testing.T) {
 		"worker-1.cpu": 1.5, "worker-1.memory_bytes": 2, "worker-1.processes": 4, "worker-1.received_per_second": 5,
 		"worker-1.sent_per_second": 6, "worker-1.read_per_second": 7, "worker-1.written_per_second": 8,
 	}
+	if d := cmp.Diff(values, measured(spec.Event{Type: spec.EventUsage, Usage: &u})); d != "" {
+		t.Error(d)
+	}
+	u.Received, u.Sent = spec.Flow{}, spec.Flow{} // on a machine
+	delete(values, "worker-1.received_per_second")
+	delete(values, "worker-1.sent_per_second")
 	if d := cmp.Diff(values, measured(spec.Event{Type: spec.EventUsage, Usage: &u})); d != "" {
 		t.Error(d)
 	}

@@ -32,6 +32,9 @@ type Usage struct {
 	GPUs gpu.Snapshot `json:"gpus,omitzero"`
 }
 
+// HasNetwork reports whether the network of the role is counted: it is in containers only.
+func (u *Usage) HasNetwork() bool { return u.Received != (Flow{}) || u.Sent != (Flow{}) }
+
 // Work is the time that a worker spends, in seconds, or as shares of the time since the
 // sample before. The rest of its time it waits for leases and parameters.
 type Work struct {

@@ -89,12 +89,17 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval returns the value of an expression.
-func (b *tab) eval(script string, options ...chromedp.EvaluateOption) any {
-	b.t.Helper()
+// ask returns the value of an expression.
+func (b *tab) ask(script string, options ...chromedp.EvaluateOption) (any, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, longEnough)
 	defer cancel()
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[any](script, options...))
+	return chromedp.Run(ctx, chromedp.Evaluate[any](script, options...))
+}
+
+// eval returns the value of an expression that has one on the page.
+func (b *tab) eval(script string, options ...chromedp.EvaluateOption) any {
+	b.t.Helper()
+	out, err := b.ask(script, options...)
 	if err != nil && !errors.Is(err, chromedp.ErrJSUndefined) && !errors.Is(err, chromedp.ErrJSNull) {
 		b.t.Fatalf("%.200s: %v", script, err)
 	}
@@ -108,15 +113,17 @@ func (b *tab) set(selector, value string) {
 		selector, value))
 }
 
-// until waits until an expression is true.
+// until waits until an expression is true. A page that is left or not whole yet is asked
+// again.
 func (b *tab) until(what, script string) {
 	b.t.Helper()
 	for end := time.Now().Add(longEnough); ; time.Sleep(50 * time.Millisecond) {
-		if b.eval("!!("+script+")") == true {
+		is, err := b.ask("!!(" + script + ")")
+		if err == nil && is == true {
 			return
 		}
 		if time.Now().After(end) {
-			b.t.Fatalf("never happened: %s; the page is %.3000v", what, b.eval("document.body.innerText"))
+			b.t.Fatalf("never happened: %s (%v); the page is %.3000v", what, err, b.eval("document.body.innerText"))
 		}
 	}
 }
@@ -345,7 +352,7 @@ func (b *tab) compare() {
 func (b *tab) run(s *site, live *fakeRun) {
 	b.do(chromedp.Navigate(s.base + of("/run", live)))
 	b.until("curves are drawn", drawn("#metrics")+` > 500`)
-	count := `Number([...document.querySelectorAll("#metrics figure")].find(f => f.textContent.startsWith("Loss")).dataset.points)`
+	count := `Number([...document.querySelectorAll("#metrics figure")].find(f => f.textContent.startsWith("Loss")).dataset.last)`
 	before := b.eval(count)
 	b.until("the curve grows", fmt.Sprintf(`%s > %v`, count, before))
 	raw := b.eval(drawn("#metrics"))

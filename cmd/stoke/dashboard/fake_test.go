@@ -280,7 +280,7 @@ func (r *fakeRun) sample(at time.Time, x float64) {
 		k := float64(i + 1)
 		u := &providers.RunUsage{
 			At: at, CPU: 1.6 + 0.3*math.Sin(x/37*k), Memory: int64(410e6 + 30e6*math.Sin(x/90+k)), Processes: 1,
-			Received: 3.2e6 + 1e6*math.Sin(x/23+k), Sent: 2.9e6 + 0.8e6*math.Cos(x/29+k), Written: 2000 * k,
+			Received: 3.2e6 + 1e6*math.Sin(x/23+k), Sent: 2.9e6 + 0.8e6*math.Cos(x/29+k), Written: 2000 * k, Network: true,
 		}
 		if strings.HasPrefix(role.Name, "coord") {
 			u.CPU /= 8

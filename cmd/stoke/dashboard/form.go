@@ -46,6 +46,7 @@ var fields = []field{
 	{"seed", "hyperparameters", false},
 	{"servers", "parameter_server", false},
 	{"replicas", "worker", false}, {"min_replicas", "worker", false}, {"gpus", "worker", false},
+	{"cpu", "worker", true}, {"memory", "worker", true}, {"bandwidth_mbps", "worker", false},
 	{"evaluation_steps", "evaluation", false}, {"checkpoint_steps", "checkpoint", false},
 }
 
@@ -147,7 +148,7 @@ func (d *draft) write() {
 	d.expression(body, "cluster")
 	isProgram := d.Fields["kind"] == "program"
 	for _, f := range fields {
-		if f.block == "" && !(isProgram && f.name == "model") {
+		if f.block == "" && !(isProgram && (f.name == "model" || f.name == "strategy")) {
 			d.set(body, f)
 		}
 	}
@@ -158,7 +159,7 @@ func (d *draft) write() {
 		d.hyperparameters(body)
 	}
 	for _, name := range []string{"parameter_server", "worker", "evaluation", "checkpoint"} {
-		if isProgram && (name == "evaluation" || name == "parameter_server") {
+		if isProgram && name == "evaluation" || name == "parameter_server" && (isProgram || d.Fields["strategy"] == "all_reduce") {
 			continue
 		}
 		block := hclwrite.NewBlock(name, nil)

@@ -128,3 +128,22 @@ func TestCardsOfAnEndedRun(t *testing.T) {
 		t.Errorf("cards read %+v of a run that ended at %v", all, ended.status.Ended)
 	}
 }
+
+// TestNetworkIsCounted shows a network only where the machine counts it.
+func TestNetworkIsCounted(t *testing.T) {
+	role := providers.RunRole{Name: "worker-0", Phase: "running", Address: "10.0.0.7", Usage: &providers.RunUsage{CPU: 1, Received: 2048, Network: true}}
+	is := roleOf("a", "a", &role, time.Now())
+	if in, out := is.Cells["received_per_second"].Text, is.Cells["sent_per_second"].Text; in != "2.0 KiB/s" || out != "0 B/s" {
+		t.Errorf("received %s, sent %s", in, out)
+	}
+	if is.Cells["address"].Text != "10.0.0.7" {
+		t.Errorf("the address is %s", is.Cells["address"].Text)
+	}
+	role.Usage.Network, role.Address = false, ""
+	is = roleOf("a", "a", &role, time.Now())
+	for _, key := range []string{"received_per_second", "sent_per_second", "address"} {
+		if is.Cells[key] != none {
+			t.Errorf("%s is %s", key, is.Cells[key].Text)
+		}
+	}
+}

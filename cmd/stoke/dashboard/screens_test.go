@@ -462,6 +462,13 @@ func TestForm(t *testing.T) {
 	if got := f.saved["digits_experiment.tf"]; got != want {
 		t.Errorf("saved %s", got)
 	}
+	for name, text := range map[string]string{"strategy": "all_reduce", "servers": "1", "cpu": "500m", "memory": "1Gi", "bandwidth_mbps": "100"} {
+		values.Set(name, text)
+	}
+	if body := post(values); strings.Contains(body, "parameter_server {") ||
+		!regexp.MustCompile(`(?s)strategy += "all_reduce".*worker \{\s+replicas += 2\s+cpu += "500m"\s+memory += "1Gi"\s+bandwidth_mbps += 100\s+\}`).MatchString(body) {
+		t.Errorf("the configuration is %s", body)
+	}
 	values.Set("learning_rate", "0.05}")
 	if body := post(values); !strings.Contains(body, "is not a number") || len(f.saved) != 1 {
 		t.Error("a number that is none is taken")

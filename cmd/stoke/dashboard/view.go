@@ -122,6 +122,10 @@ func roleOf(run, runName string, role *providers.RunRole, now time.Time) roleVie
 	for _, key := range usageNames {
 		v.Cells[key] = none
 	}
+	v.Cells["address"] = none
+	if role.Address != "" {
+		v.Cells["address"] = value{name(role.Address), 0}
+	}
 	if u := role.Usage; u != nil {
 		v.Partly = cleanText(u.Partly, longestText, false)
 		for key, x := range map[string]float64{
@@ -129,6 +133,9 @@ func roleOf(run, runName string, role *providers.RunRole, now time.Time) roleVie
 			"read_per_second": u.Read, "written_per_second": u.Written,
 		} {
 			v.Cells[key] = value{usageText(key, x), x}
+		}
+		if !u.Network {
+			v.Cells["received_per_second"], v.Cells["sent_per_second"] = none, none
 		}
 		if u.Limit > 0 {
 			v.Cells["memory_bytes"] = value{size(float64(u.Memory)) + " of " + size(float64(u.Limit)), float64(u.Memory)}

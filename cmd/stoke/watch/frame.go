@@ -321,7 +321,9 @@ func (f *frame) drawRoles(v view, most int) {
 		processors, memory, network := "-", "-", "-"
 		if u := r.Usage; u != nil {
 			processors, memory = strconv.FormatFloat(u.CPU, 'f', 2, 64), bytesText(float64(u.Memory))
-			network = bytesText(u.Received) + "/" + bytesText(u.Sent)
+			if u.Network {
+				network = bytesText(u.Received) + "/" + bytesText(u.Sent)
+			}
 		}
 		var since []string
 		if !r.Since.IsZero() {

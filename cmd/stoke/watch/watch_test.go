@@ -189,7 +189,7 @@ func odd(random *rand.Rand) *feed {
 	for range random.IntN(40) {
 		role := providers.RunRole{Name: pick(), Phase: pick(), Reason: pick(), Restarts: random.IntN(3), Since: time.Now()}
 		if random.IntN(2) == 0 {
-			role.Usage = &providers.RunUsage{CPU: random.Float64() * 1e6, Memory: math.MaxInt64, Received: random.Float64() * 1e15}
+			role.Usage = &providers.RunUsage{CPU: random.Float64() * 1e6, Memory: math.MaxInt64, Received: random.Float64() * 1e15, Network: true}
 		}
 		is.Roles = append(is.Roles, role)
 	}

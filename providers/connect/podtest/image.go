@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -56,6 +57,25 @@ func (n *Node) Load(t testing.TB, archive string) {
 		return err == nil, err
 	})
 	n.Exec(t, "ctr", "--namespace", "k8s.io", "images", "import", archive)
+}
+
+// LoadTrainer gives all nodes the image stoke.test/trainer:1, which has a program
+// stoke-trainer of this machine, and the records of an origin in /data.
+func (c *Cluster) LoadTrainer(t testing.TB, program, origin string) {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	if out, err := exec.Command(program, "dataset", "prepare", "--origin", origin, "--to", data).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	files := map[string]string{"/usr/bin/stoke-trainer": program}
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		files["/data/"+e.Name()] = filepath.Join(data, e.Name())
+	}
+	c.Load(t, Archive(t, Image{Ref: "stoke.test/trainer:1", Files: files, Command: []string{"/usr/bin/stoke-trainer"}}))
 }
 
 type object = map[string]any

@@ -150,6 +150,7 @@ type Role struct {
 	Restarts int       //
 	Since    time.Time // of the present process, or of its end
 	Node     string    // where it runs
+	Address  string    // IP address of its own, as a pod has one; "" on a machine
 	Reason   string    // why it does not run, or did not
 }
 

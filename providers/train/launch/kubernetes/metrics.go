@@ -16,6 +16,7 @@ const metricsWait = 10 * time.Second
 // Metrics gives events from the coordinator while it answers, and those that
 // were collected once the run has ended.
 func (l *Launcher) Metrics(ctx context.Context, id string, want run.EventFilter, follow bool, event func(spec.Event) error) error {
+	want, event = inPods(want, event)
 	n := want.After
 	c, err := l.cluster(ctx)
 	if err != nil {
@@ -125,5 +126,21 @@ func (l *Launcher) collectedEvents(id string, want run.EventFilter, event func(s
 			return last, err
 		}
 		last = e.Number
+	}
+}
+
+// inPods gives the coordinator the name in events that its pod has as a role: the coordinator
+// does not know its index.
+func inPods(want run.EventFilter, event func(spec.Event) error) (run.EventFilter, func(spec.Event) error) {
+	const role = coordinator + "-0"
+	if want.Role == role {
+		want.Role = coordinator
+	}
+	return want, func(e spec.Event) error {
+		if e.Usage != nil && e.Usage.Role == coordinator {
+			usage := *e.Usage
+			usage.Role, e.Usage = role, &usage
+		}
+		return event(e)
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -76,5 +78,32 @@ func TestFollowedMetricsEnd(t *testing.T) {
 				t.Errorf("whoever has enough is told %v", err)
 			}
 		})
+	}
+}
+
+// The coordinator's usage has the name of its pod's role, as statuses have it.
+func TestUsageOfTheCoordinator(t *testing.T) {
+	for _, asked := range []string{"", "coordinator", "coordinator-0", "worker-0"} {
+		var roles []string
+		want, event := inPods(run.EventFilter{Role: asked}, func(e spec.Event) error {
+			roles = append(roles, e.Usage.Role)
+			return nil
+		})
+		for _, role := range []string{"coordinator", "worker-0"} {
+			e := spec.Event{Number: 1, Type: spec.EventUsage, Usage: &spec.Usage{Role: role}}
+			if !want.Accepts(e) {
+				continue
+			}
+			if err := event(e); err != nil || e.Usage.Role != role {
+				t.Errorf("%v, and the event is changed: %+v", err, e.Usage)
+			}
+		}
+		is := map[string]string{"": "coordinator-0 worker-0", "worker-0": "worker-0"}[asked]
+		if is == "" {
+			is = "coordinator-0"
+		}
+		if got := strings.Join(roles, " "); got != is {
+			t.Errorf("asked for %q: %s", asked, got)
+		}
 	}
 }

@@ -198,7 +198,7 @@ func (s *sight) roles() []launch.Role {
 	var all []launch.Role
 	for name, p := range newest {
 		phase, reason := podPhase(&p)
-		r := launch.Role{Name: name, Phase: phase, Restarts: restarts[name], Node: p.Spec.NodeName, Reason: reason, Since: p.CreationTimestamp.Time}
+		r := launch.Role{Name: name, Phase: phase, Restarts: restarts[name], Node: p.Spec.NodeName, Address: p.Status.PodIP, Reason: reason, Since: p.CreationTimestamp.Time}
 		for _, c := range p.Status.ContainerStatuses {
 			switch {
 			case c.State.Running != nil:

@@ -26,11 +26,21 @@ function clock(_: uPlot, splits: number[], __: number, ___: number, step: number
   });
 }
 
-export interface Options { title: string; name: string; height?: number; key?: string; x?: Axis; isLog?: boolean; isSteps?: boolean; fromZero?: boolean }
+// Range is the part of an axis that a chart shows; null: all of it.
+export type Range = [number, number] | null;
+
+// Charts of one key have the same cursor and the same range.
+export interface Options {
+  title: string; name: string; height?: number; key?: string; x?: Axis; isLog?: boolean; isSteps?: boolean; fromZero?: boolean;
+  zoomed?: () => void; // draws again: lines have more points where a chart shows less
+}
+
+const groups = new Map<string, Set<Chart>>();
 
 // Chart is a figure with one or several lines.
 export class Chart {
   readonly figure: HTMLElement;
+  range: Range = null;
   private plot: uPlot | null = null;
   private box: HTMLElement;
   private value: HTMLElement;
@@ -53,6 +63,9 @@ export class Chart {
     this.box.setAttribute("role", "img");
     this.box.addEventListener("keydown", (e) => this.move(e));
     this.box.addEventListener("blur", () => this.plot?.setCursor({ left: -10, top: -10 }));
+    this.box.addEventListener("dblclick", () => this.zoom(null));
+    this.box.setAttribute("aria-description", "Arrow keys, Home and End move the cursor; plus and minus zoom; 0 shows all of the axis.");
+    if (options.key) groups.set(options.key, (groups.get(options.key) ?? new Set()).add(this));
     this.figure.append(head, this.box);
     parent.append(this.figure);
     new ResizeObserver(() => this.resize()).observe(this.box);
@@ -60,8 +73,16 @@ export class Chart {
   }
 
   setOptions(o: Partial<Options>): void {
+    if (o.x && o.x !== this.options.x) this.range = null;
     Object.assign(this.options, o);
     this.rebuild();
+  }
+
+  // zoom shows a part of the axis, in all charts of the key.
+  private zoom(range: Range): void {
+    const all = [...((this.options.key && groups.get(this.options.key)) || [this])];
+    for (const c of all) c.range = range;
+    for (const draw of new Set(all.map((c) => c.options.zoomed ?? (() => c.rebuild())))) draw();
   }
 
   // draw shows lines; the plot is made again only where their number changes.
@@ -71,10 +92,12 @@ export class Chart {
     this.lines = lines;
     if (sameShape) this.plot!.setData(this.data());
     else this.rebuild();
-    this.say(null);
+    const cursor = this.plot?.cursor;
+    this.say(cursor && (cursor.left ?? -1) >= 0 ? cursor.idx ?? null : null);
     this.box.setAttribute("aria-label", this.words());
     this.figure.dataset.lines = String(lines.length);
-    this.figure.dataset.points = String(Math.max(0, ...lines.map((l) => l.x.length)));
+    this.figure.dataset.last = String(Math.max(0, ...lines.map((l) => l.x.at(-1) ?? 0)));
+    this.figure.dataset.range = this.range?.join(" ") ?? "";
   }
 
   private words(): string {
@@ -116,15 +139,15 @@ export class Chart {
     const isTime = this.options.x === "time";
     this.plot = new uPlot({
       width: Math.max(200, this.box.clientWidth), height: this.options.height ?? 200, series, bands,
-      legend: { show: false }, cursor: { sync: this.options.key ? { key: this.options.key } : undefined, drag: { x: true, y: false }, points: { size: 6 } },
-      scales: { x: { time: isTime }, y: { distr: this.options.isLog ? 3 : 1, range: this.options.fromZero ? (_, __, max) => [0, max > 0 ? max * 1.1 : 1] : undefined } },
+      legend: { show: false }, cursor: { sync: this.options.key ? { key: this.options.key } : undefined, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+      scales: { x: { time: isTime, range: (_, min, max) => this.range ?? [min, max] }, y: { distr: this.options.isLog ? 3 : 1, range: this.options.fromZero ? (_, __, max) => [0, max > 0 ? max * 1.1 : 1] : undefined } },
       axes: [
         { stroke: muted, grid: { show: false }, ticks: { stroke: token("--grid"), size: 4 }, font, size: 30,
           space: 70, values: isTime ? clock : (_, v) => v.map((x) => (x === null ? "" : this.options.x === "elapsed" ? seconds(x) : format("", x))) },
         { stroke: muted, grid, ticks: { show: false }, font, incrs: isBytes(this.options.name) ? powers : undefined, size: isBytes(this.options.name) ? 78 : 58,
           values: (_, v) => v.map((x) => (x === null ? "" : format(this.options.name, x))) },
       ],
-      hooks: { setCursor: [(u) => this.say(u.cursor.idx ?? null)] },
+      hooks: { setCursor: [(u) => this.say(u.cursor.idx ?? null)], setSelect: [(u) => this.select(u)] },
     }, this.data(), this.box);
   }
 
@@ -148,15 +171,40 @@ export class Chart {
     this.value.textContent = [where, shown].filter((t) => t !== "").join(" · ");
   }
 
-  // move moves the cursor by the arrow keys.
+  // select shows the part that was selected with the mouse.
+  private select(u: uPlot): void {
+    const { left, width } = u.select;
+    if (width < 4) return;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom([u.posToVal(left, "x"), u.posToVal(left + width, "x")]);
+  }
+
+  // move moves the cursor and the range by keys.
   private move(e: KeyboardEvent): void {
     const u = this.plot;
-    if (!u || !["ArrowLeft", "ArrowRight", "Home", "End"].includes(e.key)) return;
+    if (!u || u.data[0].length === 0 || e.ctrlKey || e.metaKey || e.altKey) return;
+    const xs = u.data[0], first = xs[0]!, last = xs.at(-1)!, n = xs.length;
+    const [low, high] = this.range ?? [first, last];
+    let i = (u.cursor.left ?? -1) >= 0 ? u.cursor.idx ?? n - 1 : n - 1;
+    switch (e.key) {
+      case "ArrowLeft": case "ArrowRight": i = Math.min(n - 1, Math.max(0, i + (e.key === "ArrowLeft" ? -1 : 1) * (e.shiftKey ? 10 : 1))); break;
+      case "Home": i = 0; break;
+      case "End": i = n - 1; break;
+      case "+": case "=": case "-": {
+        const scale = e.key === "-" ? 2 : 0.5, width = (high - low) * scale, x = Math.min(high, Math.max(low, xs[i]!));
+        const from = Math.max(first, Math.min(last - width, x - (x - low) * scale));
+        if (width >= last - first) this.zoom(null);
+        else if (xs.filter((v) => v >= from && v <= from + width).length > 1) this.zoom([from, from + width]);
+        break;
+      }
+      case "0": case "Escape": this.zoom(null); break;
+      default: return;
+    }
     e.preventDefault();
-    const n = u.data[0].length, step = e.shiftKey ? 10 : 1;
-    let i = u.cursor.idx ?? n - 1;
-    i = e.key === "Home" ? 0 : e.key === "End" ? n - 1 : Math.min(n - 1, Math.max(0, i + (e.key === "ArrowLeft" ? -step : step)));
-    u.setCursor({ left: u.valToPos(u.data[0][i]!, "x"), top: 20 });
+    if (!e.key.startsWith("Arrow") && e.key !== "Home" && e.key !== "End") return;
+    const x = xs[i]!;
+    if (this.range && (x < low || x > high)) this.zoom(x < low ? [x, x + high - low] : [x - high + low, x]);
+    this.plot!.setCursor({ left: this.plot!.valToPos(x, "x"), top: 20 });
   }
 
   private resize(): void {
@@ -165,6 +213,7 @@ export class Chart {
   }
 
   remove(): void {
+    groups.get(this.options.key ?? "")?.delete(this);
     this.plot?.destroy();
     this.figure.remove();
   }

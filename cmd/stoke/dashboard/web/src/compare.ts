@@ -31,11 +31,11 @@ export function compare(): void {
     const name = metric.value, x = axis.value as Axis;
     const lines = all.filter((c) => c.box.checked).flatMap((c) => {
       const curve = c.curves.get("", name);
-      return curve && curve.mean.length > 0 ? [lineOf(curve, x, weight(), c.started, c.label, c.colour)] : [];
+      return curve && curve.mean.length > 0 ? [lineOf(curve, x, weight(), c.started, c.label, c.colour, chart?.range ?? null)] : [];
     });
     empty.hidden = lines.length > 0;
     empty.textContent = all.every((c) => !c.box.checked) ? "Every run is switched off above." : "These runs have no numbers yet.";
-    if (!chart) chart = new Chart(box, { title: title(name), name, height: 380, x });
+    if (!chart) chart = new Chart(box, { title: title(name), name, height: 380, x, zoomed: () => draw() });
     chart.figure.hidden = lines.length === 0;
     chart.draw(lines);
     reach();

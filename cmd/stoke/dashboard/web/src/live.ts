@@ -51,6 +51,7 @@ export function showRole(root: HTMLElement, role: LiveRole): void {
       setText(node, role.reason);
       if (node.classList.contains("message")) node.hidden = role.reason === "";
     } else setText(node, role.texts[key] ?? "–");
+    if (node.classList.contains("optional")) node.hidden = ["", "–"].includes(node.textContent!);
   }
 }
 

@@ -45,6 +45,7 @@ export function log(query: string): void {
   search.addEventListener("input", later(250, open));
   more.addEventListener("click", () => { lines = Math.min(mostLines, lines * step); follow.checked = false; open(); });
   box.addEventListener("wheel", (e) => { if (e.deltaY < 0) follow.checked = false; }, { passive: true });
+  box.addEventListener("keydown", (e) => { if (["ArrowUp", "PageUp", "Home"].includes(e.key)) follow.checked = false; });
   follow.addEventListener("change", () => { if (follow.checked) box.scrollTop = box.scrollHeight; });
   open();
 }

@@ -1,8 +1,8 @@
 // One run: curves, usage of its roles, events, log.
-import { Chart, type Axis, type Line } from "./chart";
+import { Chart, type Axis, type Line, type Range } from "./chart";
 import { read, Stream } from "./connection";
 import { control, fill, onSmooth, soon } from "./controls";
-import { type Curve, Curves, type History, smooth } from "./curves";
+import { type Curve, Curves, even, type History, smooth } from "./curves";
 import { find, type LiveRun, showRole, showRun } from "./live";
 import { drift } from "./drift";
 import { ledger } from "./ledger";
@@ -18,14 +18,14 @@ const mostCharts = 40;
 
 function rank(name: string): number { const at = first.indexOf(name); return at < 0 ? first.length : at; }
 
-// lineOf returns a line for a chart, raw and smoothed.
-export function lineOf(c: Curve, axis: Axis, weight: number, started: number, label: string, colour: number): Line {
-  const x = axis === "step" ? c.steps : axis === "time" ? c.times.map((t) => t / 1000) : c.times.map((t) => (t - started) / 1000);
+// lineOf returns a line for a chart that shows a part of the axis, raw and smoothed.
+export function lineOf(c: Curve, axis: Axis, weight: number, started: number, label: string, colour: number, part: Range): Line {
+  const all = axis === "step" ? c.steps : axis === "time" ? c.times.map((t) => t / 1000) : c.times.map((t) => (t - started) / 1000);
   const isSmooth = weight > 0 && c.mean.length > 2;
-  const keep = ascending(x);
+  const keep = ascending(all);
   const pick = (a: number[]) => (keep ? keep.map((i) => a[i]!) : a);
-  const y = pick(c.mean);
-  return { label, colour, x: pick(x), y: isSmooth ? smooth(y, weight) : y, raw: isSmooth ? y : undefined };
+  const [x, y] = c.name === "workers" ? [pick(all), pick(c.mean)] : even(pick(all), pick(c.mean), part);
+  return { label, colour, x, y: isSmooth ? smooth(y, weight) : y, raw: isSmooth ? y : undefined };
 }
 
 // ascending returns the indices that make x grow strictly, as uPlot needs it; null
@@ -63,10 +63,10 @@ export function run(): void {
       let chart = charts.get(c.name);
       if (!chart) {
         chart = new Chart(box, { title: title(c.name), name: c.name, key: "run", x, height: metric.value ? 380 : 200, isLog: logScale.checked && c !== members,
-          isSteps: c === members, fromZero: c === members });
+          isSteps: c === members, fromZero: c === members, zoomed: () => draw() });
         charts.set(c.name, chart);
       }
-      chart.draw([lineOf(c, x, c.name === "workers" ? 0 : weight(), history?.started ?? 0, title(c.name), 0)]);
+      chart.draw([lineOf(c, x, c.name === "workers" ? 0 : weight(), history?.started ?? 0, title(c.name), 0, chart.range)]);
     }
   };
   const weight = onSmooth(draw);
@@ -77,14 +77,16 @@ export function run(): void {
   rows.forEach((row, i) => row.querySelector(".swatch")?.classList.add("c" + (i % 10)));
   const drawUsage = (): void => {
     for (const name of usage) {
-      const lines = roles.list().filter((c) => c.name === name && c.mean.length > 0 && c.mean.some((v) => v > 0))
-        .map((c) => {
-          const line = lineOf({ ...c, times: c.times.map((t) => Math.round(t / 1000) * 1000) }, "time", 0, 0, c.role, index.get(c.role) ?? 0);
-          return line;
-        }).sort((a, b) => a.colour - b.colour);
-      if (lines.length === 0) continue;
+      const shown = roles.list().filter((c) => c.name === name && c.mean.length > 0 && c.mean.some((v) => v > 0));
+      if (shown.length === 0) continue;
       let chart = usageCharts.get(name);
-      if (!chart) { chart = new Chart(usageBox, { title: title(name), name, key: "usage", x: "time", height: 160, fromZero: true }); usageCharts.set(name, chart); }
+      if (!chart) {
+        chart = new Chart(usageBox, { title: title(name), name, key: "usage", x: "time", height: 160, fromZero: true, zoomed: () => drawUsage() });
+        usageCharts.set(name, chart);
+      }
+      const range = chart.range;
+      const lines = shown.map((c) => lineOf({ ...c, times: c.times.map((t) => Math.round(t / 1000) * 1000) }, "time", 0, 0, c.role, index.get(c.role) ?? 0, range))
+        .sort((a, b) => a.colour - b.colour);
       chart.draw(lines);
     }
   };

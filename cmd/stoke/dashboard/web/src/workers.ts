@@ -73,8 +73,11 @@ export function worker(): void {
     for (const [name, chart] of charts) if (!wanted.some((c) => c.name === name)) { chart.remove(); charts.delete(name); }
     for (const c of wanted) {
       let chart = charts.get(c.name);
-      if (!chart) { chart = new Chart(box, { title: title(c.name), name: c.name, key: "worker", x: "time", height: metric.value ? 380 : 200, fromZero: true }); charts.set(c.name, chart); }
-      chart.draw([lineOf(c, "time", weight(), 0, title(c.name), 0)]);
+      if (!chart) {
+        chart = new Chart(box, { title: title(c.name), name: c.name, key: "worker", x: "time", height: metric.value ? 380 : 200, fromZero: true, zoomed: () => draw() });
+        charts.set(c.name, chart);
+      }
+      chart.draw([lineOf(c, "time", weight(), 0, title(c.name), 0, chart.range)]);
     }
   };
   const weight = onSmooth(draw);
