@@ -38,8 +38,8 @@ func (p *programs) compile(name string, write func() (string, error)) (Program, 
 	return made, nil
 }
 
-// knows reports whether the program of a name is compiled.
-func (p *programs) knows(name string) bool {
+// isCompiled reports whether the program of a name is compiled.
+func (p *programs) isCompiled(name string) bool {
 	p.compiling.Lock()
 	defer p.compiling.Unlock()
 	return p.compiled[name] != nil

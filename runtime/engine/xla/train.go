@@ -84,7 +84,7 @@ func mayDefer(r *replica, batch *staged, p engine.Pass) bool {
 	}
 	kind := r.newest
 	kind.trains, kind.tallies = true, p.Last
-	if r.knows(kind.program()) {
+	if r.isCompiled(kind.program()) {
 		return true
 	}
 	program, err := compileTraining(r, kind)
