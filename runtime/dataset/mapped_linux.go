@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ type mapped struct {
 
 // mapFile maps a file of so many bytes; nil: it is read as other files are.
 func mapFile(f *os.File, size int64) *mapped {
-	if size <= 0 || size > mostMapped {
+	if size <= 0 || size > mostMapped || isRemote(f) {
 		return nil
 	}
 	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
@@ -31,6 +32,21 @@ func mapFile(f *os.File, size int64) *mapped {
 		return nil
 	}
 	return &mapped{file: f, mem: mem}
+}
+
+// remoteSystems are the file systems of other machines and of programs, by the numbers of
+// statfs(2). A page of theirs may take seconds, in which the whole process would stand still:
+// Go's scheduler does not know of the wait for a page.
+var remoteSystems = []int64{
+	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, 0xff534d42, 0xfe534d42, // CIFS and SMB 2
+	unix.FUSE_SUPER_MAGIC, unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC,
+}
+
+// isRemote reports whether a file's pages may take long.
+func isRemote(f *os.File) bool {
+	var s unix.Statfs_t
+	err := unix.Fstatfs(int(f.Fd()), &s)
+	return err != nil || slices.Contains(remoteSystems, int64(s.Type)&0xffffffff)
 }
 
 // ReadAt implements io.ReaderAt. A page that cannot be read, because the file is shorter now or

@@ -71,7 +71,7 @@ func (g *group) open(s *Server, member int) []float32 {
 		g.sent, g.whole = nil, &vector{v: s.spans.take(), held: 1}
 	}
 	from, to := g.Share(g.n, member)
-	return g.whole.v[from:to]
+	return g.whole.v[from:to:to]
 }
 
 // cutShare returns the ends of the parts of a share that are read at a time: some pieces of

@@ -72,7 +72,7 @@ func (r *replica) fits() int {
 		case errors.Is(err, ErrMemory):
 			return fits / 2
 		case err == nil && float64(again) > free:
-			return int(float64(fits) * free / float64(again))
+			return max(1, int(float64(fits)*free/float64(again)))
 		}
 		return fits
 	}

@@ -330,7 +330,7 @@ func TestOutOfMemory(t *testing.T) {
 		{"staging", 10, step, false},
 		{"half of staging", 1030, step, false},
 		{"a step", 3*vector + 4000, step, true},
-		{"parameters apart", vector + vector/2 + 1500, func() error {
+		{"parameters apart", vector + vector/2 + 1200, func() error {
 			err := r.Put(0, 0, before)
 			return errors.Join(err, step())
 		}, true},
