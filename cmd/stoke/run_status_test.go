@@ -81,7 +81,7 @@ func TestUsageAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `"usage":{"at":"1970-01-01T00:00:00Z","cpu":0.014,"memory_bytes":32505856,"memory_limit_bytes":0,"received_per_second":0,` +
-		`"sent_per_second":0,"read_per_second":1.5,"written_per_second":0,"processes":0}`
+		`"sent_per_second":0,"read_per_second":1.5,"written_per_second":0,"network_counted":false,"processes":0}`
 	if !strings.Contains(string(text), want) {
 		t.Errorf("got %s", text)
 	}
