@@ -334,7 +334,7 @@ func (s *Session) handle(e any) error {
 		return s.unable(e)
 	case higherTerm:
 		if int64(e) > s.Term() {
-			return Superseded(s.Term(), int64(e))
+			return s.pass(int64(e))
 		}
 		return nil
 	}

@@ -138,9 +138,9 @@ type termKeeper struct {
 	place    Claims     // nil: terms are claimed in the folder only
 	claiming sync.Mutex // during a change of the term, for other goroutines that check it
 	term     atomic.Int64
-	inPlace  int64 // term that was claimed in place
-	floor    int64 // highest term found in place, and by the work
-	used     bool  // a message of this term was sent: the next restore needs a new term
+	inPlace  atomic.Int64 // term that was claimed in place
+	floor    int64        // highest term found in place, and by the work
+	used     bool         // a message of this term was sent: the next restore needs a new term
 }
 
 // Term returns the present term. Every goroutine may use it.
@@ -243,7 +243,7 @@ func (s *Session) ClaimPlace(ctx context.Context) error {
 	if s.place == nil {
 		return nil
 	}
-	for s.inPlace != s.Term() {
+	for s.inPlace.Load() != s.Term() {
 		term := s.Term()
 		highest, err := s.place.Claimed(ctx, s.hash)
 		if err != nil {
@@ -255,11 +255,11 @@ func (s *Session) ClaimPlace(ctx context.Context) error {
 				return PlaceError{err}
 			}
 			if ok {
-				s.inPlace = term
+				s.inPlace.Store(term)
 			}
 			continue
 		}
-		if !s.Do(ctx, func() { s.RaiseTerm(highest); err = s.Begin() }) {
+		if !s.Do(ctx, func() { err = s.exceed(highest) }) {
 			return context.Cause(ctx)
 		}
 		if err != nil {
@@ -267,6 +267,26 @@ func (s *Session) ClaimPlace(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// pass takes a term above the present one, of which a member has told. A
+// coordinator that has not claimed its term in Claims yet may have lost its
+// folder, and with it the earlier terms: it begins a term above them. Otherwise
+// another coordinator has followed this one.
+func (s *Session) pass(higher int64) error {
+	if s.place == nil || s.inPlace.Load() == s.Term() {
+		return Superseded(s.Term(), higher)
+	}
+	return s.exceed(higher)
+}
+
+// exceed begins a term above the given one, unless the present one is.
+func (s *Session) exceed(term int64) error {
+	if s.Term() > term {
+		return nil
+	}
+	s.RaiseTerm(term)
+	return s.Begin()
 }
 
 // check returns ErrSuperseded once a term above this one is claimed.

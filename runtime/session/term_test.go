@@ -1,14 +1,17 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 )
 
 func TestEveryTermIsClaimedOnce(t *testing.T) {
@@ -85,5 +88,62 @@ func TestNothingOfAnOldTermIsWritten(t *testing.T) {
 	}
 	if err := w.Begin(); !errors.Is(err, ErrSuperseded) {
 		t.Errorf("another term was begun: %v", err)
+	}
+}
+
+// lostPlace is a place of claims whose highest one is known before the place answers.
+type lostPlace struct {
+	sync.Mutex
+	highest int64
+	answer  chan struct{} // closed once Claimed may answer
+}
+
+func (p *lostPlace) Claimed(ctx context.Context, _ string) (int64, error) {
+	select {
+	case <-p.answer:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	p.Lock()
+	defer p.Unlock()
+	return p.highest, nil
+}
+
+func (p *lostPlace) Claim(_ context.Context, _ string, term int64) (bool, error) {
+	p.Lock()
+	defer p.Unlock()
+	free := term > p.highest
+	p.highest = max(p.highest, term)
+	return free, nil
+}
+
+// A coordinator that has lost its folder hears of the run's term by a member
+// before the place has told it: it begins a term above that one. Once its term
+// is claimed in the place, a higher term is that of another coordinator.
+func TestMemberTellsTheTermBeforeThePlace(t *testing.T) {
+	b := newBench(t, 1)
+	place := &lostPlace{highest: 3, answer: make(chan struct{})}
+	b.options.Claims = place
+	w := b.opened()
+	ended := b.begin(w)
+	c := b.guest(wire.Hello{Index: 0})
+	b.until("worker joined", 1)
+	claimed := make(chan error, 1)
+	go func() { claimed <- w.ClaimPlace(b.ctx) }()
+	b.send(c, wire.TypeHeartbeat, wire.Heartbeat{Term: 3})
+	for w.Term() == 1 {
+		select {
+		case st := <-ended:
+			t.Fatalf("it ended: %+v", st)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	close(place.answer)
+	if err := <-claimed; err != nil || w.Term() != 4 || place.highest != 4 {
+		t.Fatalf("term %d, in the place %d: %v", w.Term(), place.highest, err)
+	}
+	b.send(c, wire.TypeHeartbeat, wire.Heartbeat{Term: 5})
+	if st := <-ended; st.Cause != spec.CauseSuperseded || !strings.Contains(st.Message, "term 4 has been followed by term 5") {
+		t.Errorf("it ended with %+v", st)
 	}
 }
