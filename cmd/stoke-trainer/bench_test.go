@@ -175,11 +175,12 @@ func report(b *testing.B, found []measured) {
 // strategies, and 100 updates of ElasticDL's tutorial, of 64 records of each of two workers.
 func runtimes(b *testing.B) map[string]spec.Spec {
 	all := make(map[string]spec.Spec)
+	data := must(prepareDigits(filepath.Join(b.TempDir(), "quickstart"), 20_000))
 	for _, batch := range []int{64, 256, 1024} {
 		for strategy, servers := range map[string]int{spec.StrategyParameterServer: 1, spec.StrategyAllReduce: 0} {
 			s := small()
-			s.Strategy, s.ParameterServer.Replicas = strategy, servers
-			s.BatchSize, s.MicroBatch, s.Optimizer.Momentum, s.Epochs = batch, 0, 0.9, 100
+			s.Dataset, s.Strategy, s.ParameterServer.Replicas = data, strategy, servers
+			s.BatchSize, s.MicroBatch, s.Optimizer.Momentum, s.Epochs = batch, 0, 0.9, 12
 			all[fmt.Sprintf("mlp/%s/batch=%04d", strategy, batch)] = s
 		}
 	}

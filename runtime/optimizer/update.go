@@ -33,23 +33,25 @@ func Update(vector []float32, slots [][]float32, sums []float32, weight float64,
 	if r.ClipNorm > 0 {
 		scale = r.ClipScale(SquaredNorm(sums, weight, vars))
 	}
-	UpdateScaled(vector, slots, sums, weight, vars, r, scale)
+	UpdateScaled(vector, vector, slots, sums, weight, vars, r, scale)
 }
 
 // UpdateScaled is Update with the clipping decided: mean gradients are
-// multiplied by scale, moments are not.
-func UpdateScaled(vector []float32, slots [][]float32, sums []float32, weight float64, vars []model.Var, r Recipe, scale float64) {
+// multiplied by scale, moments are not. The updated vector is written to into,
+// which may be vector; slots are updated where they are.
+func UpdateScaled(into, vector []float32, slots [][]float32, sums []float32, weight float64, vars []model.Var, r Recipe, scale float64) {
 	if weight <= 0 {
+		copy(into, vector)
 		return
 	}
 	mean := float32(1 / weight)
 	gradient := float32(scale / weight)
 	for _, v := range vars {
 		from, to := v.Offset, v.Offset+v.Len
-		w, s := vector[from:to], sums[from:to]
+		into, w, s := into[from:to], vector[from:to], sums[from:to]
 		if v.Kind == model.Moment {
 			for i := range w {
-				w[i] = v.Momentum*w[i] + (1-v.Momentum)*(s[i]*mean)
+				into[i] = v.Momentum*w[i] + (1-v.Momentum)*(s[i]*mean)
 			}
 			continue
 		}
@@ -59,13 +61,13 @@ func UpdateScaled(vector []float32, slots [][]float32, sums []float32, weight fl
 		}
 		switch {
 		case r.Name == Adam || r.Name == AdamW:
-			r.updateAdam(w, slots[0][from:to], slots[1][from:to], s, gradient, decay)
+			r.updateAdam(into, w, slots[0][from:to], slots[1][from:to], s, gradient, decay)
 		case r.Name == Adagrad:
-			r.updateAdagrad(w, slots[0][from:to], s, gradient, decay)
+			r.updateAdagrad(into, w, slots[0][from:to], s, gradient, decay)
 		case r.Momentum == 0:
-			r.updateSGD(w, s, gradient, decay)
+			r.updateSGD(into, w, s, gradient, decay)
 		default:
-			r.updateMomentum(w, slots[0][from:to], s, gradient, decay)
+			r.updateMomentum(into, w, slots[0][from:to], s, gradient, decay)
 		}
 	}
 }
@@ -80,10 +82,10 @@ func Add(into, left, right []float32) {
 }
 
 // updateSGD is SGD without a slot.
-func (r Recipe) updateSGD(w, s []float32, gradient, decay float32) {
-	s = s[:len(w)] // which spares the loop its checks
-	for i := r.sgdFirst(w, s, gradient, decay); i < len(w); i++ {
-		w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
+func (r Recipe) updateSGD(into, w, s []float32, gradient, decay float32) {
+	into, s = into[:len(w)], s[:len(w)] // which spares the loop its checks
+	for i := r.sgdFirst(into, w, s, gradient, decay); i < len(w); i++ {
+		into[i] = w[i] - r.LearningRate*(s[i]*gradient+decay*w[i])
 	}
 }
 
@@ -99,41 +101,41 @@ func normal(m float32) float32 {
 }
 
 // updateMomentum is SGD with a slot.
-func (r Recipe) updateMomentum(w, slot, s []float32, gradient, decay float32) {
-	s, slot = s[:len(w)], slot[:len(w)]
-	n := r.momentumFirst(w, slot, s, gradient, decay)
-	w, slot, s = w[n:], slot[n:], s[n:]
+func (r Recipe) updateMomentum(into, w, slot, s []float32, gradient, decay float32) {
+	into, s, slot = into[:len(w)], s[:len(w)], slot[:len(w)]
+	n := r.momentumFirst(into, w, slot, s, gradient, decay)
+	into, w, slot, s = into[n:], w[n:], slot[n:], s[n:]
 	rate, momentum := r.LearningRate, r.Momentum
 	if r.Nesterov {
 		for i, x := range w {
 			g := s[i]*gradient + decay*x
 			m := normal(momentum*slot[i] + g)
-			slot[i], w[i] = m, x-rate*(g+momentum*m)
+			slot[i], into[i] = m, x-rate*(g+momentum*m)
 		}
 		return
 	}
 	for i, x := range w {
 		m := normal(momentum*slot[i] + (s[i]*gradient + decay*x))
-		slot[i], w[i] = m, x-rate*m
+		slot[i], into[i] = m, x-rate*m
 	}
 }
 
 // updateAdagrad keeps the sum of the squared gradients.
-func (r Recipe) updateAdagrad(w, sum, s []float32, gradient, decay float32) {
-	s, sum = s[:len(w)], sum[:len(w)]
+func (r Recipe) updateAdagrad(into, w, sum, s []float32, gradient, decay float32) {
+	into, s, sum = into[:len(w)], s[:len(w)], sum[:len(w)]
 	rate, epsilon := r.LearningRate, float32(r.Epsilon)
 	for i, x := range w {
 		g := s[i]*gradient + decay*x
 		v := sum[i] + g*g
 		sum[i] = v // first: the root then reuses its register, and waits for no earlier one
-		w[i] = x - rate*(g/(epsilon+root(v)))
+		into[i] = x - rate*(g/(epsilon+root(v)))
 	}
 }
 
 // updateAdam keeps the running means of gradient and squared gradient. They
 // begin as zeros, which the factors of an update correct.
-func (r Recipe) updateAdam(w, means, squares, s []float32, gradient, decay float32) {
-	s, means, squares = s[:len(w)], means[:len(w)], squares[:len(w)]
+func (r Recipe) updateAdam(into, w, means, squares, s []float32, gradient, decay float32) {
+	into, s, means, squares = into[:len(w)], s[:len(w)], means[:len(w)], squares[:len(w)]
 	shrink := float32(1)
 	if r.Name == AdamW {
 		shrink, decay = float32(1-float64(r.LearningRate)*float64(decay)), 0
@@ -148,7 +150,7 @@ func (r Recipe) updateAdam(w, means, squares, s []float32, gradient, decay float
 		m := beta1*means[i] + rest1*g
 		v := beta2*squares[i] + rest2*(g*g)
 		means[i], squares[i] = m, v
-		w[i] = x*shrink - rate*(m/(root(v)/correction+epsilon))
+		into[i] = x*shrink - rate*(m/(root(v)/correction+epsilon))
 	}
 }
 

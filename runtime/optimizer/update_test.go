@@ -110,7 +110,7 @@ func TestUpdateInParts(t *testing.T) {
 			for _, v := range parts {
 				part = append(part, v[from:to])
 			}
-			UpdateScaled(part[0], part[1:], sums[from:to], 3, model.Slice(vars, from, to), recipe, scale)
+			UpdateScaled(part[0], part[0], part[1:], sums[from:to], 3, model.Slice(vars, from, to), recipe, scale)
 		}
 		before, _ := begin()
 		for k := range whole {

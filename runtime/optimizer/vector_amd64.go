@@ -9,13 +9,13 @@ import "golang.org/x/sys/cpu"
 // never do. Each does the first elements of its vectors and returns their number.
 
 //go:noescape
-func momentum8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
+func momentum8(into, w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
 
 //go:noescape
-func nesterov8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
+func nesterov8(into, w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
 
 //go:noescape
-func sgd8(w, s *float32, n int, gradient, decay, rate float32)
+func sgd8(into, w, s *float32, n int, gradient, decay, rate float32)
 
 //go:noescape
 func add8(into, left, right *float32, n int)
@@ -35,23 +35,23 @@ func countWhole(n, at int) int {
 }
 
 // momentumFirst begins updateMomentum. All vectors are as long as w.
-func (r Recipe) momentumFirst(w, slot, s []float32, gradient, decay float32) int {
+func (r Recipe) momentumFirst(into, w, slot, s []float32, gradient, decay float32) int {
 	n := countWhole(len(w), 8)
 	switch {
 	case n == 0:
 	case r.Nesterov:
-		nesterov8(&w[0], &slot[0], &s[0], n, gradient, decay, r.Momentum, r.LearningRate)
+		nesterov8(&into[0], &w[0], &slot[0], &s[0], n, gradient, decay, r.Momentum, r.LearningRate)
 	default:
-		momentum8(&w[0], &slot[0], &s[0], n, gradient, decay, r.Momentum, r.LearningRate)
+		momentum8(&into[0], &w[0], &slot[0], &s[0], n, gradient, decay, r.Momentum, r.LearningRate)
 	}
 	return n
 }
 
-// sgdFirst begins updateSGD. s is as long as w.
-func (r Recipe) sgdFirst(w, s []float32, gradient, decay float32) int {
+// sgdFirst begins updateSGD. All vectors are as long as w.
+func (r Recipe) sgdFirst(into, w, s []float32, gradient, decay float32) int {
 	n := countWhole(len(w), 8)
 	if n > 0 {
-		sgd8(&w[0], &s[0], n, gradient, decay, r.LearningRate)
+		sgd8(&into[0], &w[0], &s[0], n, gradient, decay, r.LearningRate)
 	}
 	return n
 }

@@ -11,16 +11,17 @@ GLOBL ·magnitude(SB), RODATA, $4
 DATA ·smallest(SB)/4, $0x00800000
 GLOBL ·smallest(SB), RODATA, $4
 
-// func momentum8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
-TEXT ·momentum8(SB), NOSPLIT, $0-48
-	MOVQ w+0(FP), DI
-	MOVQ slot+8(FP), SI
-	MOVQ s+16(FP), DX
-	MOVQ n+24(FP), CX
-	VBROADCASTSS gradient+32(FP), Y0
-	VBROADCASTSS decay+36(FP), Y1
-	VBROADCASTSS momentum+40(FP), Y2
-	VBROADCASTSS rate+44(FP), Y3
+// func momentum8(into, w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
+TEXT ·momentum8(SB), NOSPLIT, $0-56
+	MOVQ into+0(FP), R8
+	MOVQ w+8(FP), DI
+	MOVQ slot+16(FP), SI
+	MOVQ s+24(FP), DX
+	MOVQ n+32(FP), CX
+	VBROADCASTSS gradient+40(FP), Y0
+	VBROADCASTSS decay+44(FP), Y1
+	VBROADCASTSS momentum+48(FP), Y2
+	VBROADCASTSS rate+52(FP), Y3
 	VBROADCASTSS ·magnitude(SB), Y9
 	VBROADCASTSS ·smallest(SB), Y10
 	SHLQ $2, CX
@@ -38,23 +39,24 @@ momentum:
 	VMOVUPS Y7, (SI)(AX*1)
 	VMULPS Y7, Y3, Y8         // rate*m
 	VSUBPS Y8, Y4, Y4
-	VMOVUPS Y4, (DI)(AX*1)
+	VMOVUPS Y4, (R8)(AX*1)
 	ADDQ $32, AX
 	CMPQ AX, CX
 	JLT momentum
 	VZEROUPPER
 	RET
 
-// func nesterov8(w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
-TEXT ·nesterov8(SB), NOSPLIT, $0-48
-	MOVQ w+0(FP), DI
-	MOVQ slot+8(FP), SI
-	MOVQ s+16(FP), DX
-	MOVQ n+24(FP), CX
-	VBROADCASTSS gradient+32(FP), Y0
-	VBROADCASTSS decay+36(FP), Y1
-	VBROADCASTSS momentum+40(FP), Y2
-	VBROADCASTSS rate+44(FP), Y3
+// func nesterov8(into, w, slot, s *float32, n int, gradient, decay, momentum, rate float32)
+TEXT ·nesterov8(SB), NOSPLIT, $0-56
+	MOVQ into+0(FP), R8
+	MOVQ w+8(FP), DI
+	MOVQ slot+16(FP), SI
+	MOVQ s+24(FP), DX
+	MOVQ n+32(FP), CX
+	VBROADCASTSS gradient+40(FP), Y0
+	VBROADCASTSS decay+44(FP), Y1
+	VBROADCASTSS momentum+48(FP), Y2
+	VBROADCASTSS rate+52(FP), Y3
 	VBROADCASTSS ·magnitude(SB), Y9
 	VBROADCASTSS ·smallest(SB), Y10
 	SHLQ $2, CX
@@ -74,21 +76,22 @@ nesterov:
 	VADDPS Y8, Y5, Y5
 	VMULPS Y5, Y3, Y5         // rate*(g+momentum*m)
 	VSUBPS Y5, Y4, Y4
-	VMOVUPS Y4, (DI)(AX*1)
+	VMOVUPS Y4, (R8)(AX*1)
 	ADDQ $32, AX
 	CMPQ AX, CX
 	JLT nesterov
 	VZEROUPPER
 	RET
 
-// func sgd8(w, s *float32, n int, gradient, decay, rate float32)
-TEXT ·sgd8(SB), NOSPLIT, $0-36
-	MOVQ w+0(FP), DI
-	MOVQ s+8(FP), DX
-	MOVQ n+16(FP), CX
-	VBROADCASTSS gradient+24(FP), Y0
-	VBROADCASTSS decay+28(FP), Y1
-	VBROADCASTSS rate+32(FP), Y3
+// func sgd8(into, w, s *float32, n int, gradient, decay, rate float32)
+TEXT ·sgd8(SB), NOSPLIT, $0-44
+	MOVQ into+0(FP), R8
+	MOVQ w+8(FP), DI
+	MOVQ s+16(FP), DX
+	MOVQ n+24(FP), CX
+	VBROADCASTSS gradient+32(FP), Y0
+	VBROADCASTSS decay+36(FP), Y1
+	VBROADCASTSS rate+40(FP), Y3
 	SHLQ $2, CX
 	XORQ AX, AX
 sgd:
@@ -98,7 +101,7 @@ sgd:
 	VADDPS Y6, Y5, Y5
 	VMULPS Y5, Y3, Y5
 	VSUBPS Y5, Y4, Y4
-	VMOVUPS Y4, (DI)(AX*1)
+	VMOVUPS Y4, (R8)(AX*1)
 	ADDQ $32, AX
 	CMPQ AX, CX
 	JLT sgd

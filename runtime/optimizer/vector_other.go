@@ -4,9 +4,9 @@ package optimizer
 
 // Without loops of their own all vectors are done in Go.
 
-func (Recipe) momentumFirst(w, slot, s []float32, gradient, decay float32) int { return 0 }
+func (Recipe) momentumFirst(into, w, slot, s []float32, gradient, decay float32) int { return 0 }
 
-func (Recipe) sgdFirst(w, s []float32, gradient, decay float32) int { return 0 }
+func (Recipe) sgdFirst(into, w, s []float32, gradient, decay float32) int { return 0 }
 
 func squaresFirst([]float32) (a, b, c, d float64, n int) { return }
 

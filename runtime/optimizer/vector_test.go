@@ -42,15 +42,15 @@ func TestLoopsRoundAsGo(t *testing.T) {
 				w, slot, s := random(r, n), random(r, n), random(r, n)
 				one, oneSlot := slices.Clone(w), slices.Clone(slot)
 				if recipe.Momentum == 0 {
-					recipe.updateSGD(w, s, 1./3, decay)
+					recipe.updateSGD(w, w, s, 1./3, decay)
 				} else {
-					recipe.updateMomentum(w, slot, s, 1./3, decay)
+					recipe.updateMomentum(w, w, slot, s, 1./3, decay)
 				}
 				for i := range n {
 					if recipe.Momentum == 0 {
-						recipe.updateSGD(one[i:i+1], s[i:i+1], 1./3, decay)
+						recipe.updateSGD(one[i:i+1], one[i:i+1], s[i:i+1], 1./3, decay)
 					} else {
-						recipe.updateMomentum(one[i:i+1], oneSlot[i:i+1], s[i:i+1], 1./3, decay)
+						recipe.updateMomentum(one[i:i+1], one[i:i+1], oneSlot[i:i+1], s[i:i+1], 1./3, decay)
 					}
 				}
 				if !sameBits(w, one) || !sameBits(slot, oneSlot) {
@@ -87,7 +87,7 @@ func TestMomentumEnds(t *testing.T) {
 		}
 		slot[3], slot[18] = float32(math.NaN()), float32(math.NaN())
 		for range 2 {
-			recipe.updateMomentum(w, slot, s, 1, 0)
+			recipe.updateMomentum(w, w, slot, s, 1, 0)
 		}
 		for i, m := range slot {
 			if want := i == 3 || i == 18; math.IsNaN(float64(m)) != want || !want && (m != 0 || w[i] != 1) {

@@ -97,7 +97,7 @@ func (d *led) update() {
 	for i := range sums {
 		sums[i] = float32((int64(i)+7*d.lastPush)%13) - 6
 	}
-	if a := (Member{d.from}).Contribute(push(d.lastPush, true, version), [][]float32{sums}); a != (wire.Answer{}) {
+	if a := (Member{d.from}).Contribute(push(d.lastPush, true, version), [][]float32{sums}, nil); a != (wire.Answer{}) {
 		d.t.Fatalf("contribute: %+v", a)
 	}
 	a := d.from.prepare(d.t.Context(), wire.Prepare{Term: 3, Version: version, IDs: []int64{d.lastPush}, Weight: 1, Alone: &recipe})

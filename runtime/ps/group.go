@@ -262,8 +262,9 @@ func (m Member) Hold(term, version int64) (values []float32, release func(), pas
 }
 
 // Contribute takes this worker's own contribution to the share that its member adds
-// up, in parts that follow one another; nil: its sums are on the worker's device.
-func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
+// up, in parts that follow one another; nil: its sums are on the worker's device. Where lent
+// is not nil, the member does not copy the only part, and calls lent once it has no use for it.
+func (m Member) Contribute(p wire.Push, parts [][]float32, lent func()) wire.Answer {
 	s := m.Server
 	s.mu.Lock()
 	if parts == nil && s.resident.sole(s) {
@@ -276,7 +277,14 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 	}
 	if p.Term != s.term || s.term != s.fence || n != s.sums.length {
 		s.mu.Unlock()
+		if lent != nil {
+			lent()
+		}
 		return s.refuseUnread(p)
+	}
+	if lent != nil {
+		s.mu.Unlock()
+		return accept(s, &contribution{p, parts[0], lent})
 	}
 	sums := s.sums.take()
 	s.mu.Unlock()

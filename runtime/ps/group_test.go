@@ -98,7 +98,7 @@ func TestMemoryOfAMember(t *testing.T) {
 		for worker := range int64(members) {
 			p := wire.Push{ID: members*version + worker + 1, Version: version, Exact: true, Weight: 1, Leaves: 1}
 			p.Term, ids = 3, append(ids, p.ID)
-			if a := m.Contribute(p, [][]float32{make([]float32, n/members)}); a != (wire.Answer{}) {
+			if a := m.Contribute(p, [][]float32{make([]float32, n/members)}, nil); a != (wire.Answer{}) {
 				t.Fatal(a)
 			}
 		}

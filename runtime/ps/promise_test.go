@@ -76,7 +76,7 @@ func computeOn(t *testing.T, s *Server, f *fakeDevice, r *engine.Resident, v int
 	}
 	r.Keep(v, res)
 	p := wire.Push{ID: v, Version: v, Exact: true, Weight: 1, Leaves: 1, Contribution: spec.Contribution{Term: 3, Start: v, End: v + 1}}
-	if a := (Member{s}).Contribute(p, nil); a != (wire.Answer{}) {
+	if a := (Member{s}).Contribute(p, nil, nil); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 }

@@ -205,9 +205,12 @@ func makeUpdate(s *Server, r *sum, a wire.Apply) *wire.Answer {
 		return refused
 	}
 	s.resident.current = false
-	s.values = s.writable(s.values)
 	for i, v := range s.slots {
 		s.slots[i] = s.writable(v)
+	}
+	before := s.values.v
+	if s.values.held > 0 {
+		s.values = &vector{v: s.spans.take()}
 	}
 	sums, values := r.values(), s.values.v
 	spread(len(values), func(i, from, to int) {
@@ -215,7 +218,7 @@ func makeUpdate(s *Server, r *sum, a wire.Apply) *wire.Answer {
 		for k, v := range s.slots {
 			slots[k] = v.v[from:to]
 		}
-		optimizer.UpdateScaled(values[from:to], slots, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
+		optimizer.UpdateScaled(values[from:to], before[from:to], slots, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
 	})
 	return nil
 }

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
 // Lend returns the values of the message just received in the memory that both ends of the
 // connection share, without a copy, and the function to call once they are not needed any
@@ -25,20 +22,61 @@ func (s *segment) lend(values int) ([]float32, func()) {
 	}
 	s.bodies++
 	body := s.bodies
-	s.lent[body%slots] = true
-	return unsafe.Slice((*float32)(unsafe.Pointer(&s.slot(body)[0])), values), func() { s.endLoan(body) }
+	s.uses[body%slots]++
+	return s.values(body, values), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.copied(body).Store(body)
+		s.endUse(body)
+	}
 }
 
-// isLent reports whether a body is lent.
-func (s *segment) isLent() bool { return slices.Contains(s.lent[:], true) }
+// values returns the values of a body in its slot.
+func (s *segment) values(body uint64, n int) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(&s.slot(body)[0])), n)
+}
 
-// endLoan ends the loan of a body.
-func (s *segment) endLoan(body uint64) {
+// Place is memory, shared with the peer, where a body is made before it is sent.
+type Place struct {
+	Values  []float32
+	segment *segment
+	body    uint64
+}
+
+// Reserve returns memory for the values of a body to come. A frame whose body is all of it
+// travels without a copy; until then, bodies of other frames take the socket. Also after
+// Close the memory stays until Release. nil: there is no such memory, or the peer still uses
+// it.
+func (c *Conn) Reserve(values int) *Place {
+	if c.unix == nil || 4*values < leastShared || 4*values > mostShared {
+		return nil
+	}
+	s := &c.outbox
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lent[body%slots] = false
-	s.copied(body).Store(body)
-	if s.off && !s.isLent() {
-		s.unmap()
+	if s.off || s.next || !s.isFree(s.bodies+1) || !s.grow(4*values) {
+		return nil
 	}
+	p := &Place{segment: s, body: s.bodies + 1}
+	p.Values = s.values(p.body, values)
+	s.next = true
+	s.uses[p.body%slots]++
+	return p
+}
+
+// Hold adds a user of the memory, who calls Release as well.
+func (p *Place) Hold() {
+	p.segment.mu.Lock()
+	defer p.segment.mu.Unlock()
+	p.segment.uses[p.body%slots]++
+}
+
+// Release ends the use of the memory by the caller of Reserve or Hold.
+func (p *Place) Release() {
+	p.segment.mu.Lock()
+	defer p.segment.mu.Unlock()
+	if p.body > p.segment.bodies { // it was not sent
+		p.segment.next = false
+	}
+	p.segment.endUse(p.body)
 }

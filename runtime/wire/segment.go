@@ -13,15 +13,17 @@ import (
 // sender creates it, and sends its descriptor with the first frame that has its body
 // there. It has two slots, which bodies take in turn: the first bytes have the number of the
 // last body of each slot that the receiver has copied, and while that is not the last one
-// sent, a body for the slot travels through the socket. A sender that is killed after it has copied a body leaves no frame: the
-// receiver reads the end of the connection.
+// sent, a body for the slot travels through the socket. A sender that is killed after it has
+// copied a body leaves no frame: the receiver reads the end of the connection.
 type segment struct {
-	mu     sync.Mutex  // is held during a copy, so that the memory stays mapped
-	mem    []byte      // nil: there is none
-	bodies uint64      // that were put there, or copied from there
-	given  *handle     // of the next memory, which has arrived; nil: none has
-	off    bool        // the connection has ended, or no memory can be had
-	lent   [slots]bool // the receiver uses the body of the slot where it is, see Lend
+	mu     sync.Mutex // is held during a copy, so that the memory stays mapped
+	mem    []byte     // nil: there is none
+	bodies uint64     // that were put there, or copied from there
+	given  *handle    // of the next memory, which has arrived; nil: none has
+	fresh  *handle    // of this memory, which no frame has told of yet; nil: one has
+	off    bool       // the connection has ended, or no memory can be had
+	uses   [slots]int // of each slot's memory where it is, see Lend and Reserve
+	next   bool       // the slot of the next body is reserved for it
 }
 
 // segmentHead is where the slots begin. A member may have two contributions to an update.
@@ -64,9 +66,48 @@ func (s *segment) copied(body uint64) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.mem[8*(body%slots)]))
 }
 
-// isFree reports whether the slot of a body has none that waits to be copied.
+// isFree reports whether the slot of a body has none that waits to be copied, and is not
+// used by this process.
 func (s *segment) isFree(body uint64) bool {
-	return s.mem == nil || body <= slots || s.copied(body).Load() == body-slots
+	return s.mem == nil || s.uses[body%slots] == 0 && (body <= slots || s.copied(body).Load() == body-slots)
+}
+
+// isUsed reports whether this process uses a slot's memory where it is.
+func (s *segment) isUsed() bool { return s.uses != [slots]int{} }
+
+// endUse ends one use of a slot.
+func (s *segment) endUse(body uint64) {
+	s.uses[body%slots]--
+	if s.off && !s.isUsed() {
+		s.unmap()
+	}
+}
+
+// grow makes memory with slots of so many bytes where they are shorter. It reports false
+// where that cannot be had.
+func (s *segment) grow(bytes int) bool {
+	if s.width() >= bytes {
+		return true
+	}
+	if !s.isFree(s.bodies+1) || !s.isFree(s.bodies+2) { // the memory is still used
+		return false
+	}
+	mem, made, err := newMemory(segmentHead + slots*slotBytes(bytes))
+	if err != nil {
+		s.off = true
+		return false
+	}
+	s.unmap()
+	if s.fresh != nil {
+		s.fresh.close()
+	}
+	s.mem, s.bodies, s.fresh = mem, 0, made
+	return true
+}
+
+// has reports whether a frame's body lies in its slot already.
+func (s *segment) has(f *Frame, body uint64) bool {
+	return f.size <= s.width() && &f.body[0][0] == &s.slot(body)[0]
 }
 
 // put copies a frame's body into the segment and returns the flags of the frame, with
@@ -78,27 +119,21 @@ func (s *segment) put(f *Frame) (flags Type, h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := s.bodies + 1
-	if s.off || !s.isFree(next) {
+	if s.off || s.next && !s.has(f, next) || !s.next && (!s.isFree(next) || !s.grow(f.size)) {
 		return 0, nil
 	}
-	flags = flagShared
-	if s.width() < f.size {
-		if !s.isFree(next + 1) { // the receiver still uses the memory
-			return 0, nil
-		}
-		mem, made, err := newMemory(segmentHead + slots*slotBytes(f.size))
-		if err != nil {
-			s.off = true
-			return 0, nil
-		}
-		s.unmap()
-		s.mem, s.bodies, h, flags = mem, 0, made, flags|flagSegment
+	if flags = flagShared; s.fresh != nil {
+		h, s.fresh, flags = s.fresh, nil, flags|flagSegment
 	}
 	at := s.slot(s.bodies + 1)
 	for _, p := range f.body {
-		at = at[copy(at, p):]
+		if &at[0] != &p[0] {
+			copy(at, p)
+		}
+		at = at[len(p):]
 	}
 	s.bodies++
+	s.next = false
 	return flags, h
 }
 
@@ -108,7 +143,7 @@ func (s *segment) announce(flags Type, size int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	anew := flags&flagSegment != 0
-	if s.off || s.lent[(s.bodies+1)%slots] || anew && s.isLent() {
+	if s.off || s.uses[(s.bodies+1)%slots] > 0 || anew && s.isUsed() {
 		return errors.New("a body in shared memory that is in use, or of a closed connection")
 	}
 	if anew {
@@ -160,12 +195,14 @@ func (s *segment) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.off = true
-	if !s.isLent() {
+	if !s.isUsed() {
 		s.unmap()
 	}
-	if s.given != nil {
-		s.given.close()
-		s.given = nil
+	for _, h := range []**handle{&s.given, &s.fresh} {
+		if *h != nil {
+			(*h).close()
+			*h = nil
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // workers that died overtake it.
 func (s *session) compute(ctx context.Context) error {
 	defer s.unstage()
+	defer s.returnAll()
 	for {
 		s.dropRevoked()
 		i, err := s.choose()
@@ -357,6 +358,9 @@ func (s *session) sum(ctx context.Context, b *batch) (total engine.Result, losse
 		records = 0
 	}
 	several := records > 0 && b.Leaves() > 1
+	if err := s.borrowSums(b); err != nil {
+		return total, nil, err
+	}
 	s.spare = append(s.spare, s.tree.Clear()...)
 	step := func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
 		if p.First {

@@ -27,8 +27,9 @@ type Holder interface {
 	// reports whether they will not come, and changed is closed when that may be another one.
 	Hold(term, version int64) (values []float32, release func(), past bool, changed <-chan struct{})
 	// Contribute takes the worker's contribution to the member's own share; nil: its
-	// sums are on the device of the resident replica.
-	Contribute(p wire.Push, parts [][]float32) wire.Answer
+	// sums are on the device of the resident replica. Where lent is not nil, the holder uses
+	// the only part where it is, and calls lent in the end.
+	Contribute(p wire.Push, parts [][]float32, lent func()) wire.Answer
 	// Room returns where the sums of another member's share belong, once the holder has made
 	// the update before; nil: they are not needed, or closed was closed. The room's Done
 	// reports whether the update is still under way.
@@ -55,6 +56,9 @@ type group struct {
 	links  map[string]*member // by address
 	change chan struct{}      // is closed when term changes
 	over   bool               // the session has ended
+
+	reservation
+	borrowed func() // lets the parameters go that the replica has borrowed; nil: it has not
 }
 
 // member is the connection to another member.
@@ -314,12 +318,7 @@ func (g *group) pull(ctx context.Context, r engine.Replica, want loaded, _ bool,
 		case past:
 			return refusedError{"its version is past"}
 		case release != nil:
-			var err error
-			if values != nil {
-				err = r.Put(0, 0, values)
-			}
-			release()
-			if err != nil {
+			if err := g.load(r, values, release); err != nil {
 				return fmt.Errorf("take parameters: %w", err)
 			}
 			*has = want
@@ -351,7 +350,12 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 		from, to := at.Share(n, i)
 		parts := sums.slice(from, to)
 		if i == at.Mine {
-			if a := g.holder.Contribute(p, parts); a.Refused != "" {
+			var lent func()
+			if place := g.placeOf(sums); place != nil {
+				place.Hold()
+				parts, lent = [][]float32{place.Values}, place.Release
+			}
+			if a := g.holder.Contribute(p, parts, lent); a.Refused != "" {
 				f.refused.Store(true)
 			}
 			if p.Quiet {

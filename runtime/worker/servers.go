@@ -22,6 +22,7 @@ type servers struct {
 	came  chan struct{} // something has
 	asked loaded        // the version that was asked for last
 	stale atomic.Bool   // a push was refused: the version that it asked for will not come
+	reservation
 }
 
 // peer is one server.

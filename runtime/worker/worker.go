@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -68,6 +69,7 @@ type worker struct {
 	instance string
 	replica  engine.Replica
 	threads  int         // that the replica uses
+	values   int         // of its vector
 	sums     spans       // of the lease that was computed
 	tree     engine.Tree // that the leases of a block are added up in
 	spare    [][]float32 // vectors for it
@@ -154,6 +156,8 @@ func (w *worker) build(threads int) error {
 		return errors.Join(err, replica.Close())
 	}
 	w.threads = threads
+	vars, _ := replica.Layout()
+	w.values = model.Length(vars)
 	if w.group == 0 { // the same for each replica of the model; goroutines of a session read it
 		w.group = replica.MicroBatches()
 	}

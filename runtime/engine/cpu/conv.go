@@ -24,7 +24,7 @@ type conv struct {
 	strip                int // output rows per strip
 	padded               bool
 	x, y, dx, dy         []float32
-	weight, bias         parameter
+	weight, bias         *parameter
 	transposed           []float32 // maps × patch
 	unfolded, folded     [][]float32
 	scratch              [][]float32 // narrow: per part, the transposed weights' gradient

@@ -14,7 +14,7 @@ type dense struct {
 	rows         int // per record: the positions
 	in, out      int // of a row
 	x, y, dx, dy []float32
-	weight, bias parameter
+	weight, bias *parameter
 	transposed   []float32   // out × in
 	scratch      [][]float32 // narrow: per part, the transposed weights' gradient
 	apply, learn job

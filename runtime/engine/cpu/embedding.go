@@ -9,7 +9,7 @@ type embedding struct {
 	threads         *threads
 	positions, size int // ids per record, elements of a row
 	x, y, dy        []float32
-	weight          parameter
+	weight          *parameter
 	look, scatter   job
 }
 
@@ -41,7 +41,7 @@ type position struct {
 	threads    *threads
 	size       int
 	x, y, dy   []float32
-	weight     parameter
+	weight     *parameter
 	sum, learn job
 }
 

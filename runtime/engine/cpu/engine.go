@@ -71,6 +71,7 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	for range parts {
 		r.sums = append(r.sums, make([]float32, len(r.vector)))
 	}
+	r.ownSums = r.sums[0]
 	if err := r.wire(); err != nil {
 		r.threads.close()
 		return nil, fmt.Errorf("build: %w", err)
@@ -84,15 +85,16 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 }
 
 // finder returns the layer's variables by name.
-func (r *replica) finder(spec model.Layer) func(string) parameter {
-	return func(variable string) parameter {
-		var p parameter
+func (r *replica) finder(spec model.Layer) func(string) *parameter {
+	return func(variable string) *parameter {
+		p := new(parameter)
 		for _, v := range r.vars {
 			if v.Name == spec.Name+"/"+variable {
 				p.value = r.vector[v.Offset : v.Offset+v.Len]
 				for _, sums := range r.sums {
 					p.sums = append(p.sums, sums[v.Offset:v.Offset+v.Len])
 				}
+				r.places = append(r.places, place{p, v.Offset, v.Offset + v.Len})
 			}
 		}
 		return p

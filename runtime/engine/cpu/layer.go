@@ -28,7 +28,8 @@ type pass struct {
 	total    float64 // sum of weights
 }
 
-// parameter is one variable: its values and, per part, its gradient sums.
+// parameter is one variable: its values and, per part, its gradient sums. Both may move
+// between two passes.
 type parameter struct {
 	value []float32
 	sums  [][]float32
@@ -43,7 +44,7 @@ type wiring struct {
 	dx, dy  []float32 // dx is nil where no variable needs it
 	ins     [][]int   // of all inputs; in, x and dx are of the first one
 	xs, dxs [][]float32
-	find    func(variable string) parameter
+	find    func(variable string) *parameter
 }
 
 func product(shape []int) int {

@@ -14,8 +14,8 @@ type norm struct {
 	size, channels        int
 	epsilon               float32
 	x, y, dy              []float32
-	gamma, beta           parameter
-	runMean, runVariance  parameter
+	gamma, beta           *parameter
+	runMean, runVariance  *parameter
 	mean, inverse         []float32 // of the pass: 1/√(variance + ε)
 	scale, shift          []float32 // y = x·scale + shift
 	partial               [][]float64

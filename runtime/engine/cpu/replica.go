@@ -26,6 +26,8 @@ type replica struct {
 	threads *threads
 	vector  []float32
 	sums    [][]float32 // per part; the first is the total once merged
+	ownSums []float32   // memory for the first
+	places  []place     // of the layers' parameters in these vectors
 	layers  []layer
 	spans   [][2]int  // of each layer's trained variables
 	learns  []bool    // layers that have any, or that read such a layer
@@ -43,6 +45,7 @@ type replica struct {
 	mergedAt int
 	finite   []bool
 
+	borrowed   bool // the caller's memory has the parameters
 	dirty      bool // parameters changed since prepare
 	stepping   bool // a pass of Steps is under way
 	evaluating bool // a pass of Evaluates is under way
@@ -64,6 +67,7 @@ func (r *replica) Put(vector, offset int, v []float32) error {
 		copy(r.slots[vector-1][offset:], v)
 		return nil
 	}
+	r.own()
 	copy(r.vector[offset:], v)
 	r.dirty = true
 	return nil
@@ -105,6 +109,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 		r.finish(0, len(r.vector), nil)
 		sums = r.sums[0]
 	}
+	r.own()
 	r.keepSlots(recipe.Slots())
 	scale := 1.0
 	if recipe.ClipNorm > 0 {
@@ -115,7 +120,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 		for i, v := range r.slots {
 			slots[i] = v[from:to]
 		}
-		optimizer.UpdateScaled(r.vector[from:to], slots, sums[from:to], weight, model.Slice(r.vars, from, to), recipe, scale)
+		optimizer.UpdateScaled(r.vector[from:to], r.vector[from:to], slots, sums[from:to], weight, model.Slice(r.vars, from, to), recipe, scale)
 	})
 	r.dirty = true
 	if own {

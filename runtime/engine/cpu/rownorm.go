@@ -13,7 +13,7 @@ type rowNorm struct {
 	rows, width  int // per record
 	epsilon      float64
 	x, y, dy     []float32
-	gamma, beta  parameter
+	gamma, beta  *parameter
 	mean         []float32 // of each row of the pass
 	inverse      []float32 // 1/√(variance + ε)
 	apply, learn job

@@ -1,0 +1,63 @@
+package cpu
+
+import "fmt"
+
+// place is where a parameter of a layer lies in the vector.
+type place struct {
+	*parameter
+	from, to int
+}
+
+// BorrowParameters implements engine.Borrower.
+func (r *replica) BorrowParameters(values []float32) error {
+	if values == nil {
+		r.own()
+		return nil
+	}
+	if err := r.checkLent(values); err != nil {
+		return fmt.Errorf("borrow parameters: %w", err)
+	}
+	r.borrowed = true
+	r.moveParameters(values)
+	return nil
+}
+
+// BorrowSums implements engine.Borrower.
+func (r *replica) BorrowSums(sums []float32) error {
+	if sums == nil {
+		sums = r.ownSums
+	}
+	if err := r.checkLent(sums); err != nil {
+		return fmt.Errorf("borrow sums: %w", err)
+	}
+	r.stepping = false
+	r.sums[0] = sums
+	for _, p := range r.places {
+		p.sums[0] = sums[p.from:p.to]
+	}
+	return nil
+}
+
+// checkLent checks a vector that the caller lends.
+func (r *replica) checkLent(v []float32) error {
+	if len(v) != len(r.vector) {
+		return fmt.Errorf("%d values, want %d", len(v), len(r.vector))
+	}
+	return r.check(0, 0, len(v))
+}
+
+// own makes sure that the parameters are in memory of this replica.
+func (r *replica) own() {
+	if r.borrowed {
+		r.borrowed = false
+		r.moveParameters(append([]float32(nil), r.vector...))
+	}
+}
+
+// moveParameters makes all layers read their parameters in another vector.
+func (r *replica) moveParameters(vector []float32) {
+	r.vector, r.dirty = vector, true
+	for _, p := range r.places {
+		p.value = vector[p.from:p.to]
+	}
+}
