@@ -15,36 +15,7 @@ import (
 
 // experimentOnPods is a run that its coordinator, one server and its workers
 // train in pods.
-const experimentOnPods = `
-terraform {
-  required_providers {
-    kube  = { source = "stokehq/kube" }
-    train = { source = "stokehq/train" }
-  }
-}
-locals {
-  lab = { credential = { kubeconfig = { path = "KUBECONFIG" } } }
-}
-provider "train" {
-  trainer       = "TRAINER"
-  trainer_image = "stoke.test/trainer:1"
-}
-resource "kube_namespace" "lab" {
-  cluster = local.lab
-  name    = "NAMESPACE"
-  labels  = { "pod-security.kubernetes.io/enforce" = "restricted" }
-}
-resource "train_dataset" "digits" {
-  format = "synthetic-digits"
-  train  = 2000
-  test   = 500
-}
-resource "train_experiment" "digits" {
-  cluster      = local.lab
-  namespace    = kube_namespace.lab.name
-  model        = "mlp"
-  dataset      = train_dataset.digits.uri
-  dataset_path = "/data"
+var experimentOnPods = podtest.Digits + podtest.Experiment("digits", `
   WAIT
 
   hyperparameters = {
@@ -66,7 +37,7 @@ resource "train_experiment" "digits" {
     priority = "PRIORITY"
     memory   = "256Mi"
   }
-}
+`) + `
 output "accuracy" {
   value = try(train_experiment.digits.metrics["accuracy"], 0) # a run that goes on has none yet
 }
@@ -77,7 +48,7 @@ output "accuracy" {
 func trainerImage(t *testing.T, c *podtest.Cluster) (trainer string) {
 	t.Helper()
 	trainer = filepath.Join(releasedTrainer(t), "stoke-trainer")
-	c.LoadTrainer(t, trainer, `{"format":"synthetic-digits","train":2000,"test":500}`)
+	c.LoadTrainer(t, trainer)
 	return trainer
 }
 

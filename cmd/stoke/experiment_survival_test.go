@@ -64,12 +64,16 @@ const forever = 1000000
 
 func (l *podLab) write() {
 	l.t.Helper()
-	text := strings.NewReplacer("KUBECONFIG", l.Kubeconfig(), "TRAINER", l.trainer, "NAMESPACE", l.ns, "WAIT", l.wait, "STORAGE", l.storage,
+	l.declare("restricted", strings.NewReplacer("WAIT", l.wait, "STORAGE", l.storage,
 		"STRATEGY", cmp.Or(l.strategy, "parameter_server {\n    replicas = 1\n    memory   = \"128Mi\"\n  }"),
-		"EPOCHS", strconv.Itoa(l.epochs), "WORKERS", strconv.Itoa(l.workers), "CORES", cmp.Or(l.cpu, "100m"), "PRIORITY", cmp.Or(l.priority, "normal")).Replace(experimentOnPods)
-	if err := os.WriteFile(filepath.Join(l.dir, "main.tf"), []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
+		"EPOCHS", strconv.Itoa(l.epochs), "WORKERS", strconv.Itoa(l.workers), "CORES", cmp.Or(l.cpu, "100m"), "PRIORITY", cmp.Or(l.priority, "normal")).Replace(experimentOnPods))
+}
+
+// declare writes a configuration of the lab's namespace, which allows a level of the Pod
+// Security Standards, and of more resources.
+func (l *podLab) declare(level, more string) {
+	l.t.Helper()
+	write(l.t, filepath.Join(l.dir, "main.tf"), []byte(l.Configuration(l.trainer, l.ns, level)+more))
 }
 
 func (l *podLab) apply() {

@@ -21,23 +21,6 @@ import (
 // programOnPods is a run of a program, whose image has the program only: an image of
 // the trainer brings the agent. Its checkpoints are in a folder of the nodes.
 const programOnPods = `
-terraform {
-  required_providers {
-    kube  = { source = "stokehq/kube" }
-    train = { source = "stokehq/train" }
-  }
-}
-locals {
-  lab = { credential = { kubeconfig = { path = "KUBECONFIG" } } }
-}
-provider "train" {
-  trainer       = "TRAINER"
-  trainer_image = "stoke.test/trainer:1"
-}
-resource "kube_namespace" "lab" {
-  cluster = local.lab
-  name    = "lab"
-}
 resource "train_experiment" "mine" {
   cluster   = local.lab
   namespace = kube_namespace.lab.name
@@ -96,9 +79,8 @@ func newProgramLab(t *testing.T) programLab {
 // configure writes the configuration of a run of so many steps.
 func (l programLab) configure(steps, workers int, wait string) {
 	l.t.Helper()
-	text := strings.NewReplacer("KUBECONFIG", l.Kubeconfig(), "TRAINER", l.trainer, "SAVED", l.saved, "STEPS", strconv.Itoa(steps),
-		"WORKERS", strconv.Itoa(workers), "WAIT", wait).Replace(programOnPods)
-	write(l.t, filepath.Join(l.dir, "main.tf"), []byte(text))
+	l.declare("privileged", strings.NewReplacer("SAVED", l.saved, "STEPS", strconv.Itoa(steps),
+		"WORKERS", strconv.Itoa(workers), "WAIT", wait).Replace(programOnPods))
 }
 
 // runs waits until so many ranks of the program have come beyond a step.

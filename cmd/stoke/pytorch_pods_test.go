@@ -36,23 +36,6 @@ output "reference" {
 
 // torchOnPods is examples/pytorch on a cluster.
 const torchOnPods = `
-terraform {
-  required_providers {
-    kube  = { source = "stokehq/kube" }
-    train = { source = "stokehq/train" }
-  }
-}
-locals {
-  lab = { credential = { kubeconfig = { path = "KUBECONFIG" } } }
-}
-provider "train" {
-  trainer       = "TRAINER"
-  trainer_image = "stoke.test/trainer:1"
-}
-resource "kube_namespace" "lab" {
-  cluster = local.lab
-  name    = "torch"
-}
 resource "train_experiment" "ddp" {
   cluster   = local.lab
   namespace = kube_namespace.lab.name
@@ -154,8 +137,7 @@ func TestPyTorchRealPods(t *testing.T) {
 	l := newPodLab(t, c, trainer, "torch")
 	program := filepath.Join(moduleRoot, "examples", "pytorch", "program")
 	copyWhole(t, program, filepath.Join(l.dir, "program"))
-	text := strings.NewReplacer("KUBECONFIG", l.Kubeconfig(), "TRAINER", trainer, "IMAGE", reference).Replace(torchOnPods)
-	write(t, filepath.Join(l.dir, "main.tf"), []byte(text))
+	l.declare("privileged", strings.ReplaceAll(torchOnPods, "IMAGE", reference))
 	l.run(0, "init")
 	t.Log(l.run(0, "apply", "-auto-approve"))
 	all := epochs(t, torchrun(t, python, filepath.Join(program, "train.py"), 4))

@@ -50,12 +50,16 @@ func vectorsOf(s *Server) []*vector { return append([]*vector{s.values}, s.slots
 // somebody pulled.
 func (s *Server) Frames() int64 { return s.frames.Load() }
 
-// most is the highest number of buffers that the server makes, in addition to
-// parameters and slots: one for each of these, which a reader may hold during an
-// update, but at least two, and two pushes of each worker. The pushes of a group
-// have buffers of their own where they are of a share: the update's sums then take one. The sums that the followers
-// lack take more: they wait for the followers, for which training does not wait. Called
-// with mu held.
+// most returns how many buffers of the span's length the server may make, in addition to
+// parameters and slots. The numbers add up:
+//   - one for each vector of parameters and slots, which readers may hold during an update, and
+//     two at least;
+//   - without a group, two pushes of each worker;
+//   - in a group whose members push whole vectors, two pushes of each member;
+//   - in another group, whose pushes have buffers of their own, the sums of one update;
+//   - in each group, the sums that followers lack. Training does not wait for followers.
+//
+// Called with mu held.
 func (s *Server) most() int {
 	n := max(2, len(s.slots)+1)
 	if s.group != nil && s.group.Whole {
@@ -67,9 +71,11 @@ func (s *Server) most() int {
 	return n + 2*s.crowd
 }
 
-// room waits until n buffers can be had within the bound. It waits only for a
-// checkpoint that is being written: other users of buffers return them with the
-// next message, and the bound leaves room for the sums that followers lack. The caller holds mu, which is unlocked during the wait.
+// room waits, while a checkpoint is being written, until n buffers are free or may be made. Only
+// checkpoints keep buffers for long: all other readers return them with the next message, and
+// most counts the sums that followers lack. The wait ends after maxStall, or once closed is
+// closed, whether there are n buffers or not. The caller holds mu, which is unlocked during the
+// wait.
 func (s *Server) room(n int, closed <-chan struct{}) {
 	var late <-chan time.Time
 	for s.saving() && len(s.spans.free)+max(0, s.most()-s.spans.made) < n {

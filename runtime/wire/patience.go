@@ -6,8 +6,11 @@ import (
 )
 
 // A process that other processes leave no core is silent, but not gone. The processes of a
-// machine have that in common: one that is late itself, because its timers fire late, waits
-// perLateness times that longer for the others, up to moreLooks times its patience.
+// machine are late together: one that is late itself, because its timers fire late, waits
+// longer for the others. It adds perLateness times its lateness to its patience, and moreLooks
+// times its patience at most. Where it notices the end of that wait late, it looks again, for
+// as long as that lateness adds, and moreLooks times at most. The bound of all looks together
+// is seven times the patience (1 + moreLooks + moreLooks²), and the lateness of their ends.
 const (
 	perLateness = 4
 	moreLooks   = 2

@@ -15,42 +15,8 @@ import (
 
 // trainingInPods has a run of a cluster that goes on until the test ends it, one that ends
 // soon, and one that waits: another pod has the only GPU.
-const trainingInPods = `
-terraform {
-  required_providers {
-    kube  = { source = "stokehq/kube" }
-    train = { source = "stokehq/train" }
-  }
-}
-
-locals {
-  lab = { credential = { kubeconfig = { path = "KUBECONFIG" } } }
-}
-
-provider "train" {
-  trainer       = "TRAINER"
-  trainer_image = "stoke.test/trainer:1"
-}
-
-resource "kube_namespace" "lab" {
-  cluster = local.lab
-  name    = "lab"
-  labels  = { "pod-security.kubernetes.io/enforce" = "restricted" }
-}
-
-resource "train_dataset" "digits" {
-  format = "synthetic-digits"
-  train  = 2000
-  test   = 500
-}
-
-resource "train_experiment" "digits" {
-  cluster      = local.lab
-  namespace    = kube_namespace.lab.name
-  model        = "mlp"
-  dataset      = train_dataset.digits.uri
-  dataset_path = "/data"
-  wait         = false
+var trainingInPods = podtest.Digits + podtest.Experiment("digits", `
+  wait = false
 
   hyperparameters = {
     learning_rate = 0.05
@@ -72,15 +38,7 @@ resource "train_experiment" "digits" {
   evaluation {
     every_steps = 50
   }
-}
-
-resource "train_experiment" "short" {
-  cluster      = local.lab
-  namespace    = kube_namespace.lab.name
-  model        = "mlp"
-  dataset      = train_dataset.digits.uri
-  dataset_path = "/data"
-
+`) + podtest.Experiment("short", `
   hyperparameters = {
     learning_rate = 0.02
     epochs        = 3
@@ -96,15 +54,8 @@ resource "train_experiment" "short" {
   evaluation {
     every_steps = 10
   }
-}
-
-resource "train_experiment" "queued" {
-  cluster      = local.lab
-  namespace    = kube_namespace.lab.name
-  model        = "mlp"
-  dataset      = train_dataset.digits.uri
-  dataset_path = "/data"
-  wait         = false
+`) + podtest.Experiment("queued", `
+  wait = false
 
   coordinator {
     memory = "128Mi"
@@ -114,8 +65,7 @@ resource "train_experiment" "queued" {
     gpus     = 1
     memory   = "256Mi"
   }
-}
-`
+`)
 
 // otherPod has the GPU, and belongs to no run.
 const otherPod = `
@@ -159,12 +109,12 @@ func podsListed(t *testing.T, c *podtest.Cluster) (stored, cached int) {
 func TestBrowserRealPods(t *testing.T) {
 	c := podtest.Start(t, podtest.Options{Nodes: 2})
 	trainer := programtest.Path(t, "stoke-trainer")
-	c.LoadTrainer(t, trainer, `{"format":"synthetic-digits","train":2000,"test":500}`)
+	c.LoadTrainer(t, trainer)
 	c.Nodes[1].Offer(t, "nvidia.com/gpu", 1)
 	c.Kubectl(t, otherPod, "apply", "-f", "-")
 	c.Kubectl(t, "", "wait", "--for=condition=Ready", "--timeout=5m", "pod/notebook")
 
-	l := newLab(t, strings.NewReplacer("KUBECONFIG", c.Kubeconfig(), "TRAINER", trainer).Replace(trainingInPods))
+	l := newLab(t, c.Configuration(trainer, "lab", "restricted")+trainingInPods)
 	b := l.b
 	l.apply()
 	l.await("train_experiment.digits", "running")

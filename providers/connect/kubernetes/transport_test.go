@@ -91,39 +91,56 @@ func (f *freezing) Accept() (net.Conn, error) {
 	return c, err
 }
 
+// lossy is an HTTP/2 API server that loses the first request, and answers all others.
+func lossy(lose func(*http.Request)) *httptest.Server {
+	var lost atomic.Bool
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lost.CompareAndSwap(false, true) {
+			lose(r)
+			return
+		}
+		io.WriteString(w, r.Proto)
+	}))
+	server.EnableHTTP2 = true
+	return server
+}
+
+// sendAgain sends a request to a started server that loses it, and returns how often the
+// client waited before it got an answer.
+func sendAgain(t *testing.T, server *httptest.Server, method string) (waits int) {
+	t.Helper()
+	r := &retrying{next: server.Client().Transport, waiting: func(_ context.Context, err error) { waits++; t.Log(err) }}
+	r.patience.Store(int64(time.Minute))
+	req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := r.RoundTrip(req)
+	if err != nil {
+		t.Fatalf("the request is not sent again: %v", err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != "HTTP/2.0" || err != nil {
+		t.Errorf("the answer is %q, %v, after %d waits", body, err, waits)
+	}
+	return waits
+}
+
 // TestLostHTTP2Connection: a request whose HTTP/2 connection no longer answers pings is
 // sent again over another connection, also where it deletes or applies.
 func TestLostHTTP2Connection(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch} {
 		t.Run(method, func(t *testing.T) {
-			ice, first := make(chan struct{}), atomic.Bool{}
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if first.CompareAndSwap(false, true) {
-					close(ice)
-					<-r.Context().Done()
-					return
-				}
-				io.WriteString(w, r.Proto)
-			}))
+			ice := make(chan struct{})
+			server := lossy(func(r *http.Request) {
+				close(ice)
+				<-r.Context().Done()
+			})
 			server.Listener = &freezing{Listener: server.Listener, ice: ice}
-			server.EnableHTTP2 = true
-			server.StartTLS()
-			base := server.Client().Transport.(*http.Transport)
-			base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 100 * time.Millisecond, PingTimeout: 100 * time.Millisecond}
-			waits := 0
-			r := &retrying{next: base, waiting: func(_ context.Context, err error) { waits++; t.Log(err) }}
-			r.patience.Store(int64(time.Minute))
-			req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := r.RoundTrip(req)
-			if err != nil {
-				t.Fatalf("the request is not sent again: %v", err)
-			}
-			body, err := io.ReadAll(resp.Body)
-			if string(body) != "HTTP/2.0" || err != nil || waits == 0 {
-				t.Errorf("the answer is %q, %v, after %d waits", body, err, waits)
+			server.StartTLS() // without Close, which would wait for the frozen connection
+			server.Client().Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{SendPingTimeout: 100 * time.Millisecond, PingTimeout: 100 * time.Millisecond}
+			if waits := sendAgain(t, server, method); waits == 0 {
+				t.Error("the client did not wait")
 			}
 		})
 	}
@@ -134,30 +151,11 @@ func TestLostHTTP2Connection(t *testing.T) {
 func TestAbortedHTTP2Stream(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPatch} {
 		t.Run(method, func(t *testing.T) {
-			first := atomic.Bool{}
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if first.CompareAndSwap(false, true) {
-					panic(http.ErrAbortHandler)
-				}
-				io.WriteString(w, r.Proto)
-			}))
-			server.EnableHTTP2 = true
+			server := lossy(func(*http.Request) { panic(http.ErrAbortHandler) })
 			server.StartTLS()
 			defer server.Close()
-			waits := 0
-			r := &retrying{next: server.Client().Transport, waiting: func(_ context.Context, err error) { waits++; t.Log(err) }}
-			r.patience.Store(int64(time.Minute))
-			req, err := http.NewRequestWithContext(t.Context(), method, server.URL, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := r.RoundTrip(req)
-			if err != nil {
-				t.Fatalf("the request is not sent again: %v", err)
-			}
-			defer resp.Body.Close()
-			if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "HTTP/2.0" || waits != 1 {
-				t.Errorf("%q, %v after %d waits", got, err, waits)
+			if waits := sendAgain(t, server, method); waits != 1 {
+				t.Errorf("%d waits", waits)
 			}
 		})
 	}

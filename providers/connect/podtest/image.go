@@ -60,8 +60,8 @@ func (n *Node) Load(t testing.TB, archive string) {
 }
 
 // LoadTrainer gives all nodes the image stoke.test/trainer:1, which has a program
-// stoke-trainer of this machine, and the records of an origin in /data.
-func (c *Cluster) LoadTrainer(t testing.TB, program, origin string) {
+// stoke-trainer of this machine, and the records of Digits in /data.
+func (c *Cluster) LoadTrainer(t testing.TB, program string) {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	if out, err := exec.Command(program, "dataset", "prepare", "--origin", origin, "--to", data).CombinedOutput(); err != nil {
@@ -75,7 +75,7 @@ func (c *Cluster) LoadTrainer(t testing.TB, program, origin string) {
 	for _, e := range entries {
 		files["/data/"+e.Name()] = filepath.Join(data, e.Name())
 	}
-	c.Load(t, Archive(t, Image{Ref: "stoke.test/trainer:1", Files: files, Command: []string{"/usr/bin/stoke-trainer"}}))
+	c.Load(t, Archive(t, Image{Ref: trainerRef, Files: files, Command: []string{"/usr/bin/stoke-trainer"}}))
 }
 
 type object = map[string]any

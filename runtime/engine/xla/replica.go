@@ -170,7 +170,7 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 	case err != nil:
 	case r.sums == nil:
 		err = errors.New("no pass is under way: the first call must say First")
-	case mayDefer(r, batch, p):
+	case prepareDeferral(r, batch, p):
 		return deferStep(r, batch, p), nil
 	default:
 		err = r.steps(ctx, batch)

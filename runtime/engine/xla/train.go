@@ -25,6 +25,7 @@ type deferred struct {
 type promise struct {
 	of    *replica
 	total engine.Result // without the numbers
+	kept  bool          // its numbers are on their way from the device
 	done  chan struct{} // closed once whole and err are there
 	whole engine.Result
 	err   error
@@ -54,18 +55,20 @@ func (p *promise) wait() (engine.Result, error) {
 
 // keep begins to copy the numbers from the device, during the next runs.
 func (p *promise) keep(tally Buffer) {
+	p.kept = true
 	go func() {
 		defer close(p.done)
 		p.whole, p.err = readTally(p.of, p.total, tally)
 	}()
 }
 
-// end ends the promise with an error; nil: there is no promise.
-func (p *promise) end(err error) {
-	if p != nil {
-		p.err = err
+// end lets the batch go, and ends the promise with an error unless its numbers are kept.
+func (d *deferred) end(err error) {
+	if p := d.promise; p != nil && !p.kept {
+		p.err = cmp.Or(err, errDropped) // no error after a panic
 		close(p.done)
 	}
+	d.batch.letGo()
 }
 
 // newPromise ends a kept pass whose numbers come later.
@@ -75,11 +78,12 @@ func newPromise(r *replica) *promise {
 	return p
 }
 
-// mayDefer reports whether a step may begin with the update that follows it. It compiles the
-// program of both. Where that fails, or its memory does not suffice, steps and updates stay apart.
-func mayDefer(r *replica, batch *staged, p engine.Pass) bool {
-	if r.apart || !r.single || r.begun > 0 || r.deferred != nil ||
-		len(batch.pieces) != 1 || batch.pieces[0].count != 1 || p.Last && !(p.Keep && p.Ahead) {
+// prepareDeferral compiles the program of a step and the update that follows it, where both may
+// be one run, and reports whether the step can wait for the update. Where the program does not
+// compile, or memory does not suffice, steps and updates stay apart from then on.
+func prepareDeferral(r *replica, batch *staged, p engine.Pass) bool {
+	if r.apart || !r.single || r.begun > 0 || len(batch.pieces) != 1 || batch.pieces[0].count != 1 ||
+		p.Last && !(p.Keep && p.Ahead) {
 		return false
 	}
 	kind := r.newest
@@ -88,14 +92,13 @@ func mayDefer(r *replica, batch *staged, p engine.Pass) bool {
 		return true
 	}
 	program, err := compileTraining(r, kind)
+	var needs int64
 	if err == nil {
-		var needs int64
-		if needs, err = program.Memory(); err == nil && freeMemory(r) > 0 && float64(needs) > freeMemory(r) {
-			err = ErrMemory
-		}
+		needs, err = program.Memory()
 	}
-	r.apart = err != nil
-	return err == nil
+	free := freeMemory(r)
+	r.apart = err != nil || free > 0 && float64(needs) > free
+	return !r.apart
 }
 
 func compileTraining(r *replica, kind updateKind) (Program, error) {
@@ -127,19 +130,12 @@ func beginDeferred(r *replica) (err error) {
 	if d == nil {
 		return nil
 	}
-	defer d.batch.letGo()
-	ended := d.promise == nil
-	defer func() {
-		if !ended {
-			d.promise.end(cmp.Or(err, errDropped)) // after a panic, too
-		}
-	}()
+	defer func() { d.end(err) }()
 	if err := r.step(d.batch.pieces[0]); err != nil || d.promise == nil {
 		return err
 	}
 	tally, err := tallySums(r)
 	if err == nil {
-		ended = true
 		d.promise.keep(tally)
 	}
 	return err
@@ -148,21 +144,14 @@ func beginDeferred(r *replica) (err error) {
 // dropDeferred drops the deferred step.
 func dropDeferred(r *replica) {
 	if d := takeDeferred(r); d != nil {
-		d.batch.letGo()
-		d.promise.end(errDropped)
+		d.end(errDropped)
 	}
 }
 
 // trainDeferred begins the deferred step and its update in one run.
 func trainDeferred(r *replica, kind updateKind, weight float64, recipe optimizer.Recipe) (err error) {
 	d := takeDeferred(r)
-	defer d.batch.letGo()
-	ended := d.promise == nil
-	defer func() {
-		if !ended {
-			d.promise.end(cmp.Or(err, errDropped))
-		}
-	}()
+	defer func() { d.end(err) }()
 	kind.trains, kind.tallies = true, d.promise != nil
 	program, err := compileTraining(r, kind)
 	if err != nil {
@@ -180,7 +169,6 @@ func trainDeferred(r *replica, kind updateKind, weight float64, recipe optimizer
 	results = keepState(r, kind, results)
 	r.sums[n], r.valid = results[0], results[1]
 	if d.promise != nil {
-		ended = true
 		d.promise.keep(results[2])
 	}
 	_ = r.throttle(r.sums[n]) // the update is made: its promise, or the next call, has the error
