@@ -51,7 +51,7 @@ func (s *servers) reserve(_ int64, values int) []float32 {
 	return s.renew(s.peers[0].conn, values)
 }
 
-func (s *servers) release() { s.end() }
+func (s *servers) letGo() bool { return false }
 
 // reserve returns memory that this member shares with the only other one of its group.
 func (g *group) reserve(term int64, values int) []float32 {
@@ -66,17 +66,12 @@ func (g *group) reserve(term int64, values int) []float32 {
 	return g.renew(other, values)
 }
 
-func (g *group) release() {
-	g.end()
-	g.letGo()
-}
-
-// letGo lets the parameters go that the replica has borrowed before.
-func (g *group) letGo() {
-	if g.borrowed != nil {
-		g.borrowed()
-		g.borrowed = nil
+func (g *group) letGo() bool {
+	release := g.borrowed
+	if g.borrowed = nil; release != nil {
+		release()
 	}
+	return release != nil
 }
 
 // load gives the replica the parameters of a version, without a copy where it can compute in
@@ -85,18 +80,22 @@ func (g *group) load(r engine.Replica, values []float32, release func()) error {
 	b := engine.BorrowerOf(r)
 	if values == nil || b == nil {
 		defer release()
-		if g.letGo(); values == nil {
+		if values == nil {
 			return nil
 		}
 		return r.Put(0, 0, values)
 	}
-	if err := b.BorrowParameters(values); err != nil {
-		release()
-		return err
-	}
 	g.letGo()
 	g.borrowed = release
-	return nil
+	return b.BorrowParameters(values)
+}
+
+// letParametersGo ends the use of the parameters of a lease that is computed: where the
+// replica has borrowed them, the update of their version is made in their place.
+func (s *session) letParametersGo() {
+	if s.exchange.letGo() {
+		s.loaded = loaded{}
+	}
 }
 
 // borrowSums lets the replica add up the sums of a lease where the exchange sends them from.
@@ -121,5 +120,6 @@ func (s *session) returnAll() {
 			}
 		}
 	}
-	s.exchange.release()
+	s.letParametersGo()
+	s.exchange.end()
 }

@@ -147,6 +147,7 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	if err != nil {
 		return wire.Report{}, err
 	}
+	defer s.letParametersGo()
 	var r wire.Report
 	var fatal bool
 	if b.Evaluate {
@@ -298,9 +299,11 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 		return r, false, err
 	}
 	r = reported(total)
+	r.Version = s.loaded.version
+	s.letParametersGo() // before the update can be made
 	early := b.Early
 	sums := s.sums
-	if r.Version = s.loaded.version; r.Finite {
+	if r.Finite {
 		r.Losses = losses
 	} else if !early || s.Holder == nil {
 		return r, false, nil // the update will be skipped: nothing to push
@@ -316,7 +319,7 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 		s.account(s.Accounts, b)
 	}
 	push := wire.Push{
-		ID: b.ID, Version: s.loaded.version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Leaves: b.Leaves(),
+		ID: b.ID, Version: r.Version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Leaves: b.Leaves(),
 		Quiet: early, Contribution: b.Contribution,
 	}
 	push.Worker = s.Index

@@ -27,11 +27,13 @@ type exchange interface {
 	reload()
 	// reserve returns memory of so many values for the sums of a lease of a term, so that
 	// contribute sends them without a copy; nil: there is none. The memory is used until the
-	// next call of reserve or release.
+	// next call of reserve or end.
 	reserve(term int64, values int) []float32
-	// release ends the use of the memory of reserve, and of the parameters that the replica
-	// has borrowed in pull.
-	release()
+	// end ends the use of the memory of reserve.
+	end()
+	// letGo lets the parameters go that the replica has borrowed in pull, once a lease is
+	// computed: they may change from then on. It reports whether it had borrowed any.
+	letGo() bool
 	// contribute sends the sums of a lease, and does not wait for the answer. Once
 	// it has arrived, then is called with whether the lease was refused: then it
 	// is void. A quiet push has no answer, and then is not called.

@@ -11,7 +11,9 @@ type place struct {
 // BorrowParameters implements engine.Borrower.
 func (r *replica) BorrowParameters(values []float32) error {
 	if values == nil {
-		r.own()
+		if r.borrowed {
+			r.keepParameters(make([]float32, len(r.vector)))
+		}
 		return nil
 	}
 	if err := r.checkLent(values); err != nil {
@@ -49,9 +51,14 @@ func (r *replica) checkLent(v []float32) error {
 // own makes sure that the parameters are in memory of this replica.
 func (r *replica) own() {
 	if r.borrowed {
-		r.borrowed = false
-		r.moveParameters(append([]float32(nil), r.vector...))
+		r.keepParameters(append([]float32(nil), r.vector...))
 	}
+}
+
+// keepParameters makes a vector the replica's own parameters.
+func (r *replica) keepParameters(own []float32) {
+	r.borrowed = false
+	r.moveParameters(own)
 }
 
 // moveParameters makes all layers read their parameters in another vector.

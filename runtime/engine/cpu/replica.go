@@ -67,6 +67,9 @@ func (r *replica) Put(vector, offset int, v []float32) error {
 		copy(r.slots[vector-1][offset:], v)
 		return nil
 	}
+	if r.borrowed && len(v) == len(r.vector) { // the borrowed ones may be changing
+		r.keepParameters(make([]float32, len(v)))
+	}
 	r.own()
 	copy(r.vector[offset:], v)
 	r.dirty = true
