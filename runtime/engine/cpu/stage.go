@@ -26,33 +26,46 @@ type staged struct {
 // Release implements engine.Staged.
 func (s *staged) Release() {
 	if !s.released.Swap(true) {
-		s.home.put(s.features)
-		s.features = nil
+		s.home.put(buffer{s.pass, s.features, s.places})
+		s.pass, s.features, s.places = pass{}, nil, nil
 	}
 }
 
-// buffers are the features' buffers of batches that were released. A replica
-// needs as many as there are batches staged at a time.
+// buffer is the memory of a batch.
+type buffer struct {
+	pass     pass
+	features []byte
+	places   []int
+}
+
+// buffers are those of batches that were released. A replica needs as many as there are
+// batches staged at a time.
 type buffers struct {
 	mu   sync.Mutex
-	free [][]byte
+	free []buffer
 }
 
-func (b *buffers) get(size int) []byte {
+// get returns memory for a batch, empty and with room for so many bytes of features.
+func (b *buffers) get(size int) (m buffer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n := len(b.free); n > 0 {
-		buffer := b.free[n-1]
-		b.free = b.free[:n-1]
-		return buffer[:0]
+	n := len(b.free)
+	if n == 0 {
+		m.features = make([]byte, 0, size)
+		return m
 	}
-	return make([]byte, 0, size)
+	m = b.free[n-1]
+	b.free = b.free[:n-1]
+	p := m.pass
+	m.pass = pass{weights: p.weights[:0], records: p.records[:0], labels: p.labels[:0], numbers: p.numbers[:0]}
+	m.features, m.places = m.features[:0], m.places[:0]
+	return m
 }
 
-func (b *buffers) put(buffer []byte) {
+func (b *buffers) put(m buffer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free = append(b.free, buffer)
+	b.free = append(b.free, m)
 }
 
 // MicroBatches implements engine.Replica: several at once would save nothing here.
@@ -72,7 +85,9 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows)
 	record := engine.FeatureBytes(r.model)
 	answer, elements := r.model.Answer()
 	size := elements * answer.Size()
-	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}, home: &r.buffers, features: r.buffers.get(r.options.MicroBatch * record)}
+	m := r.buffers.get(r.options.MicroBatch * record)
+	s := &staged{pass: m.pass, features: m.features, places: m.places, home: &r.buffers}
+	s.pass.seed, s.pass.epoch = b.Seed, b.Epoch
 	for i, w := range b.Weights {
 		if w == 0 {
 			continue
