@@ -53,12 +53,15 @@ func hashed(values []float32, loss float64) string {
 }
 
 // layered is a model of two layers on points for the CPU engine.
-func layered(b *bench) {
+func layered(b *bench) { hidden(b, 9) }
+
+// hidden is layered with so many hidden units.
+func hidden(b *bench, units int) {
 	b.engine = cpu.New()
 	w := b.options.Workload
 	w.Model = &model.Model{
 		Name: "points", Input: model.Features{Type: model.U8, Shape: []int{2}}, Classes: 2, Metrics: []string{model.Accuracy},
-		Layers: []model.Layer{{Name: "a", Op: model.Dense, Units: 9}, {Name: "r", Op: model.ReLU}, {Name: "w", Op: model.Dense, Units: 2}},
+		Layers: []model.Layer{{Name: "a", Op: model.Dense, Units: units}, {Name: "r", Op: model.ReLU}, {Name: "w", Op: model.Dense, Units: 2}},
 		Loss:   model.SoftmaxCrossEntropy,
 	}
 	var err error

@@ -3,6 +3,7 @@ package optimizer
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -213,5 +214,32 @@ func BenchmarkUpdate(b *testing.B) {
 				Update(vector, slots, sums, 4, vars, r)
 			}
 		})
+	}
+}
+
+// An update into another vector has the bits of one in place, and leaves the vector as it is.
+func TestUpdateIntoAnotherVector(t *testing.T) {
+	vars := []model.Var{{Name: "a", Len: 19, Decay: true}, {Name: "b", Offset: 19, Len: 5}, {Name: "m", Offset: 24, Len: 3, Kind: model.Moment, Momentum: 0.9}}
+	const n = 27
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, recipe := range []Recipe{
+		{LearningRate: 0.1}, {LearningRate: 0.1, Momentum: 0.9}, {LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01},
+		{Name: Adagrad, LearningRate: 0.1, Epsilon: 1e-10},
+		{Name: AdamW, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 7, WeightDecay: 0.01},
+	} {
+		for _, weight := range []float64{0, 3} {
+			vector, sums, into := random(r, n), random(r, n), random(r, n)
+			inPlace, before := slices.Clone(vector), slices.Clone(vector)
+			var slots, others [][]float32
+			for range recipe.Slots() {
+				slots = append(slots, make([]float32, n))
+				others = append(others, make([]float32, n))
+			}
+			UpdateScaled(inPlace, inPlace, slots, sums, weight, vars, recipe, 0.5)
+			UpdateScaled(into, vector, others, sums, weight, vars, recipe, 0.5)
+			if !sameBits(into, inPlace) || !sameBits(vector, before) || !slices.EqualFunc(slots, others, sameBits) {
+				t.Errorf("%+v, weight %v: other bits than in place, or the vector has changed", recipe, weight)
+			}
+		}
 	}
 }

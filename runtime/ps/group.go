@@ -284,6 +284,7 @@ func (m Member) Contribute(p wire.Push, parts [][]float32, lent func()) wire.Ans
 	}
 	if lent != nil {
 		s.mu.Unlock()
+		s.own.Add(1)
 		return accept(s, &contribution{p, parts[0], lent})
 	}
 	sums := s.sums.take()

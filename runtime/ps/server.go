@@ -72,6 +72,7 @@ type Server struct {
 	frames atomic.Int64 // answers to pulls that were made
 	pushes atomic.Int64 // contributions that were received
 	loans  atomic.Int64 // those of them that were lent
+	own    atomic.Int64 // contributions of this member's worker that were lent
 
 	// Fit hears how many cores the server's work fills, whenever that may have
 	// changed; nil: nobody. It is to be set before Serve.

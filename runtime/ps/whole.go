@@ -45,6 +45,9 @@ func (l loans) end(s *Server, spare [][]float32) {
 	}
 }
 
-// Loans returns how many contributions of other members this one has received, and how many
-// of these it has added up in the memory that both processes share, without a copy.
-func (m Member) Loans() (loans, all int64) { return m.loans.Load(), m.pushes.Load() }
+// Loans returns how many contributions of other members this one has received, how many of
+// these it has added up in the memory that both processes share, without a copy, and how many
+// contributions of its own worker.
+func (m Member) Loans() (loans, own, all int64) {
+	return m.loans.Load(), m.own.Load(), m.pushes.Load()
+}

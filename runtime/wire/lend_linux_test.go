@@ -68,3 +68,56 @@ func TestLentBodies(t *testing.T) {
 		t.Errorf("%d mappings are left", mapped(t)-before)
 	}
 }
+
+// A body that is made where it is reserved travels without a copy; until then, other bodies
+// travel through the socket. The memory stays until all of its users have released it.
+func TestReservedBodies(t *testing.T) {
+	a, b := localPair(t)
+	before := mapped(t)
+	const n = leastShared / 4
+	if a.Reserve(n-1) != nil || a.Reserve(mostShared/4+1) != nil {
+		t.Fatal("a body of the socket is reserved")
+	}
+	dropped := a.Reserve(n) // and never sent
+	if dropped == nil || a.Reserve(n) != nil {
+		t.Fatal("no memory is reserved, or twice")
+	}
+	sends(t, a, n, 1)
+	receives(t, b, n, 1)
+	if counts(a, b) != [2]uint64{} {
+		t.Errorf("%d bodies in reserved memory", counts(a, b))
+	}
+	dropped.Release()
+	for frame := 1; frame <= 6; frame += 2 {
+		p := a.Reserve(n)
+		if p == nil {
+			t.Fatalf("body %d: no memory", frame)
+		}
+		copy(p.Values, values(n, frame))
+		if err := a.Send(TypePush, Push{}, p.Values); err != nil {
+			t.Fatal(err)
+		}
+		p.Hold()
+		p.Release()
+		receives(t, b, n, frame)
+		sends(t, a, n, frame+1) // into the other slot
+		receives(t, b, n, frame+1)
+		if a.Reserve(n) != nil || counts(a, b) != [2]uint64{uint64(frame + 1), uint64(frame + 1)} {
+			t.Errorf("body %d: memory that is still used is reserved, or %d bodies are shared", frame, counts(a, b))
+		}
+		p.Release()
+	}
+	last := a.Reserve(n)
+	if last == nil {
+		t.Fatal("no memory")
+	}
+	a.Close()
+	b.Close()
+	last.Values[0] = 1
+	if a.Reserve(n) != nil || mapped(t) != before+1 {
+		t.Errorf("memory of a closed connection is reserved, or %d mappings are left", mapped(t)-before)
+	}
+	if last.Release(); mapped(t) != before {
+		t.Errorf("%d mappings are left", mapped(t)-before)
+	}
+}

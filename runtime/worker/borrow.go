@@ -104,11 +104,11 @@ func (s *session) borrowSums(b *batch) error {
 	if r == nil {
 		return nil
 	}
-	var place []float32
-	if !s.Spec.Deterministic || b.Leaves() == 1 { // else the tree has them
-		place = s.exchange.reserve(b.Term, s.values)
+	if s.Spec.Deterministic && b.Leaves() > 1 { // the tree has the sums
+		s.exchange.end()
+		return r.BorrowSums(nil)
 	}
-	return r.BorrowSums(place)
+	return r.BorrowSums(s.exchange.reserve(b.Term, s.values))
 }
 
 // returnAll gives back all memory that the replica has borrowed, at the session's end.

@@ -3,7 +3,9 @@ package cpu_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
 // everything is a network with every operation.
@@ -223,5 +226,65 @@ func TestRefusals(t *testing.T) {
 	r.Close()
 	if _, err := r.Step(context.Background(), s, engine.Pass{First: true, Last: true}); err == nil {
 		t.Error("a closed replica stepped")
+	}
+}
+
+// A replica that computes in memory of its caller gives the same bits as one with memory of its
+// own, changes no parameter there, and has memory of its own again afterwards.
+func TestBorrowedMemory(t *testing.T) {
+	m := everything()
+	options := engine.Options{Threads: 2, MicroBatch: 6}
+	plain, r := build(t, m, options), build(t, m, options)
+	b := engine.BorrowerOf(r)
+	batch := floats(m.Input.Shape, 1, 0, 2, 1, 0, 0)
+	lent, sums := make([]float32, len(values(t, r))), make([]float32, len(values(t, r)))
+	for i := range lent {
+		lent[i] = float32(i%7) / 8
+	}
+	before := slices.Clone(lent)
+	if err := plain.Put(0, 0, lent); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(b.BorrowParameters(lent), b.BorrowSums(sums)); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := step(t, plain, stage(t, plain, batch))
+	if got, _ := step(t, r, stage(t, r, batch)); !slices.Equal(got, want) || !slices.Equal(sums, want) {
+		t.Error("other sums in memory of the caller")
+	}
+	var out, wantOut [6 * classes]float32
+	if _, err := evaluate(r, stage(t, r, batch), out[:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evaluate(plain, stage(t, plain, batch), wantOut[:]); err != nil || out != wantOut {
+		t.Error("other predictions with parameters of the caller", err)
+	}
+	recipe := optimizer.Recipe{LearningRate: 0.1}
+	if err := r.(engine.Updater).Update(want, 1, recipe); err != nil {
+		t.Fatal(err)
+	}
+	if err := plain.(engine.Updater).Update(want, 1, recipe); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(values(t, r), values(t, plain)) || !slices.Equal(lent, before) {
+		t.Error("an update of borrowed parameters is another one, or changes them")
+	}
+	if err := errors.Join(b.BorrowParameters(lent), b.Put(0, 3, []float32{5})); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(t, r); got[3] != 5 || got[4] != before[4] || !slices.Equal(lent, before) {
+		t.Error("a value is put where it does not belong")
+	}
+	if err := errors.Join(b.BorrowParameters(lent), b.BorrowParameters(nil), b.BorrowSums(nil), r.Put(0, 0, before)); err != nil {
+		t.Fatal(err)
+	}
+	clear(sums)
+	if got, _ := step(t, r, stage(t, r, batch)); !slices.Equal(got, want) || slices.Equal(sums, want) || !slices.Equal(lent, before) {
+		t.Error("other sums after memory was given back, or they are still there")
+	}
+	for _, err := range []error{b.BorrowParameters(lent[1:]), b.BorrowSums(lent[1:])} {
+		if err == nil || !strings.Contains(err.Error(), "values, want") {
+			t.Error("memory of another length:", err)
+		}
 	}
 }
