@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -107,6 +108,10 @@ func (s *session) verdict(err error) int {
 	return 1
 }
 
+// keepOrder lets help list commands in the order in which they are added, which is the order
+// of work. cobra has one variable for all trees of commands.
+var keepOrder = sync.OnceFunc(func() { cobra.EnableCommandSorting = false })
+
 func newRoot(s *session) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "stoke",
@@ -124,7 +129,7 @@ func newRoot(s *session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { printHelp(cmd); return exitCode(127) },
 	}
 	s.root = root
-	cobra.EnableCommandSorting = false // the order below is the order of work
+	keepOrder()
 	root.SetOut(s.results)
 	root.SetErr(s.stage.err)
 	root.AddGroup(&cobra.Group{ID: mainCommands, Title: "Main commands:"}, &cobra.Group{ID: otherCommands, Title: "All other commands:"})

@@ -244,7 +244,8 @@ func (w *following) update(made wire.MadeUpdate, sums []float32) {
 		for k, v := range w.vectors[1:] {
 			slots[k] = v[from:to]
 		}
-		optimizer.UpdateScaled(w.vectors[0][from:to], w.vectors[0][from:to], slots, sums[from:to], made.Weight, w.pieces[i], made.Recipe, made.Scale)
+		vector := w.vectors[0][from:to]
+		optimizer.UpdateScaled(vector, vector, slots, sums[from:to], made.Weight, w.pieces[i], made.Recipe, made.Scale)
 	})
 }
 

@@ -334,7 +334,7 @@ func (s *Session) handle(e any) error {
 		return s.unable(e)
 	case higherTerm:
 		if int64(e) > s.Term() {
-			return s.pass(int64(e))
+			return takeHigherTerm(s, int64(e))
 		}
 		return nil
 	}

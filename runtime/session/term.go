@@ -259,7 +259,7 @@ func (s *Session) ClaimPlace(ctx context.Context) error {
 			}
 			continue
 		}
-		if !s.Do(ctx, func() { err = s.exceed(highest) }) {
+		if !s.Do(ctx, func() { err = exceedTerm(s, highest) }) {
 			return context.Cause(ctx)
 		}
 		if err != nil {
@@ -269,19 +269,19 @@ func (s *Session) ClaimPlace(ctx context.Context) error {
 	return nil
 }
 
-// pass takes a term above the present one, of which a member has told. A
+// takeHigherTerm takes a term above the present one, of which a member has told. A
 // coordinator that has not claimed its term in Claims yet may have lost its
 // folder, and with it the earlier terms: it begins a term above them. Otherwise
 // another coordinator has followed this one.
-func (s *Session) pass(higher int64) error {
+func takeHigherTerm(s *Session, higher int64) error {
 	if s.place == nil || s.inPlace.Load() == s.Term() {
 		return Superseded(s.Term(), higher)
 	}
-	return s.exceed(higher)
+	return exceedTerm(s, higher)
 }
 
-// exceed begins a term above the given one, unless the present one is.
-func (s *Session) exceed(term int64) error {
+// exceedTerm begins a term above the given one, unless the present one is.
+func exceedTerm(s *Session, term int64) error {
 	if s.Term() > term {
 		return nil
 	}

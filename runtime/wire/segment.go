@@ -105,8 +105,8 @@ func (s *segment) grow(bytes int) bool {
 	return true
 }
 
-// has reports whether a frame's body lies in its slot already.
-func (s *segment) has(f *Frame, body uint64) bool {
+// holdsBody reports whether a frame's body lies in its slot already.
+func (s *segment) holdsBody(f *Frame, body uint64) bool {
 	return f.size <= s.width() && &f.body[0][0] == &s.slot(body)[0]
 }
 
@@ -119,7 +119,7 @@ func (s *segment) put(f *Frame) (flags Type, h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := s.bodies + 1
-	if s.off || s.next && !s.has(f, next) || !s.next && (!s.isFree(next) || !s.grow(f.size)) {
+	if s.off || s.next && !s.holdsBody(f, next) || !s.next && (!s.isFree(next) || !s.grow(f.size)) {
 		return 0, nil
 	}
 	if flags = flagShared; s.fresh != nil {

@@ -48,8 +48,8 @@ func (r *replica) checkLent(v []float32) error {
 	return r.check(0, 0, len(v))
 }
 
-// own makes sure that the parameters are in memory of this replica.
-func (r *replica) own() {
+// copyBorrowed makes sure that the parameters are in memory of this replica.
+func (r *replica) copyBorrowed() {
 	if r.borrowed {
 		r.keepParameters(append([]float32(nil), r.vector...))
 	}

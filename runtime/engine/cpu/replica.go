@@ -70,7 +70,7 @@ func (r *replica) Put(vector, offset int, v []float32) error {
 	if r.borrowed && len(v) == len(r.vector) { // the borrowed ones may be changing
 		r.keepParameters(make([]float32, len(v)))
 	}
-	r.own()
+	r.copyBorrowed()
 	copy(r.vector[offset:], v)
 	r.dirty = true
 	return nil
@@ -112,7 +112,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 		r.finish(0, len(r.vector), nil)
 		sums = r.sums[0]
 	}
-	r.own()
+	r.copyBorrowed()
 	r.keepSlots(recipe.Slots())
 	scale := 1.0
 	if recipe.ClipNorm > 0 {
@@ -123,7 +123,8 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 		for i, v := range r.slots {
 			slots[i] = v[from:to]
 		}
-		optimizer.UpdateScaled(r.vector[from:to], r.vector[from:to], slots, sums[from:to], weight, model.Slice(r.vars, from, to), recipe, scale)
+		vector := r.vector[from:to]
+		optimizer.UpdateScaled(vector, vector, slots, sums[from:to], weight, model.Slice(r.vars, from, to), recipe, scale)
 	})
 	r.dirty = true
 	if own {
