@@ -7,9 +7,9 @@ import "errors"
 type Borrower interface {
 	Replica
 	// BorrowParameters makes the replica read its parameters in values, which it never
-	// changes. The caller may change them between two passes, and calls BorrowParameters again
-	// before the next one. Update copies them first. nil: the parameters are in memory of the
-	// replica again, and undefined until Put.
+	// changes, until Put of all of them. The caller may change them between two passes, and
+	// calls BorrowParameters again before the next one. Get and Fork read them as well; Update
+	// copies them first.
 	BorrowParameters(values []float32) error
 	// BorrowSums makes the replica add up in sums from the next First on, until the next
 	// BorrowSums or Close; nil: in memory of its own. A pass that is under way is void.

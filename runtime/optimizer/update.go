@@ -38,7 +38,8 @@ func Update(vector []float32, slots [][]float32, sums []float32, weight float64,
 
 // UpdateScaled is Update with the clipping decided: mean gradients are
 // multiplied by scale, moments are not. The updated vector is written to into,
-// which may be vector; slots are updated where they are.
+// which may be vector; slots are updated where they are. Elements of no variable
+// are not written.
 func UpdateScaled(into, vector []float32, slots [][]float32, sums []float32, weight float64, vars []model.Var, r Recipe, scale float64) {
 	if weight <= 0 {
 		copy(into, vector)

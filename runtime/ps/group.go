@@ -38,10 +38,8 @@ func newGroup(g *wire.Group, n int) *group {
 }
 
 // extendPatience gives another member of the group the time that it needs where it shares
-// this machine's cores with many others.
+// this machine's cores with many others. Called with mu held.
 func extendPatience(s *Server, l *link) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if g := s.group; g != nil {
 		if d := g.Patience(g.Mine, runtime.NumCPU()); d > wire.Silence {
 			l.SetPatience(d)

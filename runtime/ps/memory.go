@@ -9,8 +9,8 @@ import (
 // written, to stay within the memory that a server may use.
 const maxStall = 20 * time.Second
 
-// vector is parameters or slots of one version. Pulls and saves read them
-// without a copy: an update in the meantime writes to another buffer.
+// vector is parameters or slots of one version. Pulls, saves and the replica of a member's
+// worker read them without a copy: an update in the meantime writes to another buffer.
 type vector struct {
 	v    []float32
 	held int // readers

@@ -81,9 +81,6 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
-		if l.member != "" {
-			extendPatience(s, l)
-		}
 		l.pull(pull{p, false})
 		return nil
 	case wire.TypePush:

@@ -140,6 +140,7 @@ func (s *Server) await(p wire.Pull, l *link) pulled {
 		if l.member == "" {
 			a, known = s.valuesFor(p)
 		} else {
+			extendPatience(s, l) // its pull may have come before this member's own group
 			a, known = s.shareFor(p, l.member)
 		}
 		if known {

@@ -1,7 +1,8 @@
 package ps
 
-// In a group of two members each adds up all of the vector: its own contribution, and the
-// other one's where that came to, in the memory that the two processes share.
+// In a group of two members each adds up all of the vector: the other one's contribution where
+// that came to, in the memory that the two processes share, and its own one in such memory too,
+// where the engine has added it up there.
 
 // giveBack ends the use of a contribution's memory. Called with mu held.
 func (c *contribution) giveBack(s *Server) {
@@ -45,9 +46,9 @@ func (l loans) end(s *Server, spare [][]float32) {
 	}
 }
 
-// Loans returns how many contributions of other members this one has received, how many of
-// these it has added up in the memory that both processes share, without a copy, and how many
-// contributions of its own worker.
+// Loans returns how many contributions this member has added up in memory that it shares with
+// another one, without a copy: of other members, and of its own worker; and how many of other
+// members it has received at all.
 func (m Member) Loans() (loans, own, all int64) {
 	return m.loans.Load(), m.own.Load(), m.pushes.Load()
 }

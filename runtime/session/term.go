@@ -270,11 +270,11 @@ func (s *Session) ClaimPlace(ctx context.Context) error {
 }
 
 // takeHigherTerm takes a term above the present one, of which a member has told. A
-// coordinator that has not claimed its term in Claims yet may have lost its
+// coordinator that has not claimed a term in Claims yet may have lost its
 // folder, and with it the earlier terms: it begins a term above them. Otherwise
 // another coordinator has followed this one.
 func takeHigherTerm(s *Session, higher int64) error {
-	if s.place == nil || s.inPlace.Load() == s.Term() {
+	if s.place == nil || s.inPlace.Load() > 0 {
 		return Superseded(s.Term(), higher)
 	}
 	return exceedTerm(s, higher)

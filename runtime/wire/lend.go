@@ -64,6 +64,14 @@ func (c *Conn) Reserve(values int) *Place {
 	return p
 }
 
+// Waits reports whether a place is still for the next body of this connection.
+func (c *Conn) Waits(p *Place) bool {
+	s := &c.outbox
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return p.segment == s && !s.off && p.body > s.bodies
+}
+
 // Hold adds a user of the memory, who calls Release as well.
 func (p *Place) Hold() {
 	p.segment.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // sent, a body for the slot travels through the socket. A sender that is killed after it has
 // copied a body leaves no frame: the receiver reads the end of the connection.
 type segment struct {
-	mu     sync.Mutex // is held during a copy, so that the memory stays mapped
+	mu     sync.Mutex // is held during a copy, so that the memory stays mapped; where it is used in place, see uses
 	mem    []byte     // nil: there is none
 	bodies uint64     // that were put there, or copied from there
 	given  *handle    // of the next memory, which has arrived; nil: none has

@@ -5,65 +5,27 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// reservation is memory, shared with a process of this machine, where the replica adds up
-// sums that are to be sent to that process. One goroutine uses it.
-type reservation struct{ place *wire.Place }
-
-// renew ends the reservation and makes another one, of so many values; nil: there is no
-// memory.
-func (r *reservation) renew(c *wire.Conn, values int) []float32 {
-	r.end()
-	if c != nil {
-		r.place = c.Reserve(values)
-	}
-	if r.place == nil {
-		return nil
-	}
-	return r.place.Values
-}
-
-// end ends the reservation.
-func (r *reservation) end() {
-	if r.place != nil {
-		r.place.Release()
-		r.place = nil
-	}
-}
-
-// placeOf returns the place where sums lie, all of them; nil: they are elsewhere.
-func (r *reservation) placeOf(sums spans) *wire.Place {
-	if r.place == nil || len(sums) == 0 || sums.length() != len(r.place.Values) {
-		return nil
-	}
-	for _, p := range sums {
-		if &p.sums[0] != &r.place.Values[p.offset] {
-			return nil
-		}
-	}
-	return r.place
-}
-
-// reserve returns memory that this worker shares with the only server, or nil.
-func (s *servers) reserve(_ int64, values int) []float32 {
+// peerOf returns the connection to the only server; nil: there are several.
+func (s *servers) peerOf(int64) *wire.Conn {
 	if len(s.peers) > 1 {
 		return nil
 	}
-	return s.renew(s.peers[0].conn, values)
+	return s.peers[0].conn
 }
 
 func (s *servers) letGo() bool { return false }
 
-// reserve returns memory that this member shares with the only other one of its group.
-func (g *group) reserve(term int64, values int) []float32 {
+// peerOf returns the connection to the other one of two members that push whole vectors.
+func (g *group) peerOf(term int64) *wire.Conn {
 	g.mu.Lock()
-	var other *wire.Conn
-	if g.term == term && g.at.Whole {
-		if m := g.links[g.at.Members[1-g.at.Mine]]; m != nil {
-			other = m.conn
-		}
+	defer g.mu.Unlock()
+	if g.term != term || !g.at.Whole {
+		return nil
 	}
-	g.mu.Unlock()
-	return g.renew(other, values)
+	if m := g.links[g.at.Members[1-g.at.Mine]]; m != nil {
+		return m.conn
+	}
+	return nil
 }
 
 func (g *group) letGo() bool {
@@ -98,28 +60,61 @@ func (s *session) letParametersGo() {
 	}
 }
 
-// borrowSums lets the replica add up the sums of a lease where the exchange sends them from.
+// borrowSums lets the replica add up the sums of a lease where they are sent from.
 func (s *session) borrowSums(b *batch) error {
-	r := engine.BorrowerOf(s.replica)
-	if r == nil {
+	if engine.BorrowerOf(s.replica) == nil {
 		return nil
 	}
-	if s.Spec.Deterministic && b.Leaves() > 1 { // the tree has the sums
-		s.exchange.end()
-		return r.BorrowSums(nil)
+	var to *wire.Conn
+	if !s.Spec.Deterministic || b.Leaves() == 1 { // else the tree has the sums
+		to = s.exchange.peerOf(b.Term)
 	}
-	return r.BorrowSums(s.exchange.reserve(b.Term, s.values))
+	if to == nil {
+		return s.moveSums(nil)
+	}
+	if s.place != nil && to.Waits(s.place) {
+		return nil
+	}
+	return s.moveSums(to.Reserve(s.values))
 }
 
-// returnAll gives back all memory that the replica has borrowed, at the session's end.
-func (s *session) returnAll() {
-	if r := engine.BorrowerOf(s.replica); r != nil {
-		for _, err := range []error{r.BorrowParameters(nil), r.BorrowSums(nil)} {
-			if err != nil {
-				s.Log.Error("the replica cannot return memory", "error", err)
-			}
+// moveSums lets the replica add up sums in another place; nil: in memory of its own.
+func (w *worker) moveSums(to *wire.Place) error {
+	if to == nil && w.place == nil {
+		return nil
+	}
+	var memory []float32
+	if to != nil {
+		memory = to.Values
+	}
+	if err := engine.BorrowerOf(w.replica).BorrowSums(memory); err != nil {
+		if to != nil {
+			to.Release()
+		}
+		return err
+	}
+	w.dropPlace()
+	w.place = to
+	return nil
+}
+
+// dropPlace ends the use of a place that no replica uses any longer.
+func (w *worker) dropPlace() {
+	if w.place != nil {
+		w.place.Release()
+		w.place = nil
+	}
+}
+
+// placeOf returns the worker's place where the sums are all of it; nil: they are elsewhere.
+func (w *worker) placeOf(sums spans) *wire.Place {
+	if w.place == nil || len(sums) == 0 || sums.length() != len(w.place.Values) {
+		return nil
+	}
+	for _, p := range sums {
+		if len(p.sums) > 0 && &p.sums[0] != &w.place.Values[p.offset] {
+			return nil
 		}
 	}
-	s.letParametersGo()
-	s.exchange.end()
+	return w.place
 }

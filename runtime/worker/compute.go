@@ -20,7 +20,6 @@ import (
 // workers that died overtake it.
 func (s *session) compute(ctx context.Context) error {
 	defer s.unstage()
-	defer s.returnAll()
 	for {
 		s.dropRevoked()
 		i, err := s.choose()
@@ -226,7 +225,9 @@ func (s *session) resize(b *batch) error {
 	s.loaded = loaded{} // the new one has no parameters yet
 	s.exchange.reload()
 	s.Log.Info("uses another number of threads", "threads", threads)
-	return old.Close()
+	err := old.Close()
+	s.dropPlace()
+	return err
 }
 
 // reported is what the coordinator hears of a lease's result.
@@ -326,7 +327,7 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	lease, reported := b.Lease, b.reported
 	b.reported = true // or will be, once the servers have answered
 	communicated := s.Spent.begin(communicating)
-	err = s.exchange.contribute(push, sums, func(refused bool) error {
+	err = s.exchange.contribute(push, sums, s.placeOf(sums), func(refused bool) error {
 		if refused {
 			return s.sendReport(&lease, wire.Report{Dropped: true})
 		}

@@ -25,19 +25,17 @@ type exchange interface {
 	pull(ctx context.Context, r engine.Replica, want loaded, exact bool, has *loaded) error
 	// reload lets the next pull fill a new replica.
 	reload()
-	// reserve returns memory of so many values for the sums of a lease of a term, so that
-	// contribute sends them without a copy; nil: there is none. The memory is used until the
-	// next call of reserve or end.
-	reserve(term int64, values int) []float32
-	// end ends the use of the memory of reserve.
-	end()
+	// peerOf returns the connection to the only process that gets the sums of a lease of a
+	// term, all of them; nil: there is none, or each gets a part.
+	peerOf(term int64) *wire.Conn
 	// letGo lets the parameters go that the replica has borrowed in pull, once a lease is
 	// computed: they may change from then on. It reports whether it had borrowed any.
 	letGo() bool
 	// contribute sends the sums of a lease, and does not wait for the answer. Once
 	// it has arrived, then is called with whether the lease was refused: then it
-	// is void. A quiet push has no answer, and then is not called.
-	contribute(p wire.Push, sums spans, then func(refused bool) error) error
+	// is void. A quiet push has no answer, and then is not called. Sums that lie in a place
+	// are not copied.
+	contribute(p wire.Push, sums spans, in *wire.Place, then func(refused bool) error) error
 	// inFlight reports whether an answer to contribute has not arrived.
 	inFlight() bool
 	close()

@@ -57,7 +57,6 @@ type group struct {
 	change chan struct{}      // is closed when term changes
 	over   bool               // the session has ended
 
-	reservation
 	borrowed func() // lets the parameters go that the replica has borrowed; nil: it has not
 }
 
@@ -333,7 +332,7 @@ func (g *group) pull(ctx context.Context, r engine.Replica, want loaded, _ bool,
 }
 
 // contribute gives every member its share of the sums.
-func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) error) error {
+func (g *group) contribute(p wire.Push, sums spans, in *wire.Place, then func(refused bool) error) error {
 	p.Next = false
 	at, links := g.membersOf(p.Term)
 	if links == nil && p.Quiet {
@@ -351,9 +350,9 @@ func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) erro
 		parts := sums.slice(from, to)
 		if i == at.Mine {
 			var lent func()
-			if place := g.placeOf(sums); place != nil {
-				place.Hold()
-				parts, lent = [][]float32{place.Values}, place.Release
+			if in != nil && at.Whole {
+				in.Hold()
+				parts, lent = [][]float32{in.Values}, in.Release
 			}
 			if a := g.holder.Contribute(p, parts, lent); a.Refused != "" {
 				f.refused.Store(true)

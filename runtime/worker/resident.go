@@ -28,6 +28,7 @@ func (w *worker) closeReplica() {
 		}
 	}
 	w.replica.Close()
+	w.dropPlace()
 }
 
 // residence is a session whose group has no other member: the sums of its leases stay on
@@ -55,6 +56,9 @@ func (s *session) resident(b *batch) *residence {
 // s.sums. Within a series it does not wait for the lease's numbers: the device computes one
 // lease after the other.
 func (r *residence) sum(ctx context.Context, b *batch) (total engine.Result, losses []float64, err error) {
+	if err := r.moveSums(nil); err != nil { // another member may still add up the last ones
+		return total, nil, err
+	}
 	first := r.replica.Begin(b.Term, r.loaded.version)
 	ahead := b.Early && !b.reported && (b.Waits || r.reports.lacksNumbers())
 	step := func(staged engine.Staged, p engine.Pass) (engine.Result, error) {

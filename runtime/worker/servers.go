@@ -22,7 +22,6 @@ type servers struct {
 	came  chan struct{} // something has
 	asked loaded        // the version that was asked for last
 	stale atomic.Bool   // a push was refused: the version that it asked for will not come
-	reservation
 }
 
 // peer is one server.
@@ -282,7 +281,7 @@ func (s *servers) reload() {
 // contribute gives every server its span of the sums, and asks for the version
 // that the update makes if next. What other servers took of a refused lease is
 // never named and dropped.
-func (s *servers) contribute(m wire.Push, sums spans, then func(refused bool) error) error {
+func (s *servers) contribute(m wire.Push, sums spans, _ *wire.Place, then func(refused bool) error) error {
 	f := &flight{then: then}
 	f.left.Store(int32(len(s.peers)))
 	for i, p := range s.peers {

@@ -71,6 +71,7 @@ type worker struct {
 	threads  int         // that the replica uses
 	values   int         // of its vector
 	sums     spans       // of the lease that was computed
+	place    *wire.Place // where the replica adds them up; nil: in memory of its own
 	tree     engine.Tree // that the leases of a block are added up in
 	spare    [][]float32 // vectors for it
 	micro    int         // records of a micro-batch

@@ -10,12 +10,6 @@ type place struct {
 
 // BorrowParameters implements engine.Borrower.
 func (r *replica) BorrowParameters(values []float32) error {
-	if values == nil {
-		if r.borrowed {
-			r.keepParameters(make([]float32, len(r.vector)))
-		}
-		return nil
-	}
 	if err := r.checkLent(values); err != nil {
 		return fmt.Errorf("borrow parameters: %w", err)
 	}

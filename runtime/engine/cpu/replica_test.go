@@ -275,7 +275,7 @@ func TestBorrowedMemory(t *testing.T) {
 	if got := values(t, r); got[3] != 5 || got[4] != before[4] || !slices.Equal(lent, before) {
 		t.Error("a value is put where it does not belong")
 	}
-	if err := errors.Join(b.BorrowParameters(lent), b.BorrowParameters(nil), b.BorrowSums(nil), r.Put(0, 0, before)); err != nil {
+	if err := errors.Join(b.BorrowParameters(lent), b.BorrowSums(nil), r.Put(0, 0, before)); err != nil {
 		t.Fatal(err)
 	}
 	clear(sums)
