@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // page is one Markdown file of the documentation, read as a script: its fenced
@@ -44,9 +46,9 @@ type command struct {
 }
 
 var (
-	fence    = regexp.MustCompile("^\\s*(````*)\\s*(.*)$")
-	fileLine = regexp.MustCompile(`^# ([\w./-]+\.(?:tf|tfvars|hcl|tftpl|sh|py|yaml|yml))$`)
-	exitNote = regexp.MustCompile(`\s*# exit code (\d+)\s*$`)
+	fence    = pattern.New("^\\s*(````*)\\s*(.*)$")
+	fileLine = pattern.New(`^# ([\w./-]+\.(?:tf|tfvars|hcl|tftpl|sh|py|yaml|yml))$`)
+	exitNote = pattern.New(`\s*# exit code (\d+)\s*$`)
 )
 
 func readPage(root, name string) (*page, error) {
@@ -213,10 +215,10 @@ func trimmed(lines []string) []string {
 }
 
 var (
-	digits   = regexp.MustCompile(`[0-9][0-9,.]*( min)?`)
-	hexes    = regexp.MustCompile(`(run|data)-[0-9a-f]{16}`)
-	progress = regexp.MustCompile(`elapsed\]$|: evaluation at |Ctrl-C leaves|^…$|^  …$|^      …$`)
-	folders  = regexp.MustCompile(`"/.*/`)
+	digits   = pattern.New(`[0-9][0-9,.]*( min)?`)
+	hexes    = pattern.New(`(run|data)-[0-9a-f]{16}`)
+	progress = pattern.New(`elapsed\]$|: evaluation at |Ctrl-C leaves|^…$|^  …$|^      …$`)
+	folders  = pattern.New(`"/.*/`)
 )
 
 // recorded is what two runs of the same training have in common.
@@ -233,8 +235,8 @@ func recorded(lines []string) []string {
 }
 
 var (
-	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	moments = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4})?( ?UTC|Z)?`)
+	uuids   = pattern.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	moments = pattern.New(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4})?( ?UTC|Z)?`)
 )
 
 // stable is printed text as a page can show it: what differs each time is … .

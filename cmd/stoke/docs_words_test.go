@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // TestDocsWords checks what the pages say beside their blocks: the commands
@@ -40,7 +42,7 @@ func TestDocsWords(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+var link = pattern.New(`\]\(([^)\s]+)\)`)
 
 // wrongCode says what a command line or an option in running text names that
 // stoke does not have.

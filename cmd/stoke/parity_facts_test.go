@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // facts are what a tool's answers say, one a line, in an order of their own:
@@ -235,7 +236,7 @@ func storedName(r object) string {
 	return name
 }
 
-var moduleKeys = regexp.MustCompile(`\[[^]]*\]`)
+var moduleKeys = pattern.New(`\[[^]]*\]`)
 
 // dependencies maps each resource of a state to all that it depends on.
 // Terraform stores that, stoke the direct ones alone.
@@ -316,9 +317,9 @@ func keys(o object) []string {
 }
 
 var (
-	ids   = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	times = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
-	marks = regexp.MustCompile(`"mark":"[^"]*"`)
+	ids   = pattern.New(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	times = pattern.New(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	marks = pattern.New(`"mark":"[^"]*"`)
 )
 
 // normal is the text of the facts, without what no two runs agree on: the

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Request is a kind of requests, as the API server counts them.
@@ -78,8 +79,8 @@ func (c *Cluster) Requests(t testing.TB) Requests {
 }
 
 var (
-	sampleLine  = regexp.MustCompile(`^apiserver_request_total\{(.*)\} ([0-9.e+]+)$`)
-	sampleLabel = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
+	sampleLine  = pattern.New(`^apiserver_request_total\{(.*)\} ([0-9.e+]+)$`)
+	sampleLabel = pattern.New(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
 )
 
 // parseRequests reads the API server's metrics in Prometheus' text format. They

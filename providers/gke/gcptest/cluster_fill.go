@@ -10,7 +10,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Versions are what GetServerConfig offers, newest first.
@@ -287,7 +288,7 @@ func standard[T comparable](field *T, value T) {
 	}
 }
 
-var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
+var validName = pattern.New(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 func checkName(field, name string) error {
 	if validName.MatchString(name) {

@@ -11,6 +11,8 @@ import (
 	compute "google.golang.org/api/compute/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 func computeInvalid(format string, args ...any) error {
@@ -187,7 +189,7 @@ func list[T any](r *request, kind string, items []T, fields func(T) map[string]s
 
 // term is one condition of a filter: name = "x", or name eq x with a regular
 // expression; conditions may be in brackets and follow one another.
-var term = regexp.MustCompile(`^\s*\(?\s*([\w.]+)\s*(=|!=|:|eq|ne)\s*("[^"]*"|[^\s()]+)\s*\)?\s*(AND\s+)?`)
+var term = pattern.New(`^\s*\(?\s*([\w.]+)\s*(=|!=|:|eq|ne)\s*("[^"]*"|[^\s()]+)\s*\)?\s*(AND\s+)?`)
 
 // filter tells which items a filter expression lets through. Of the grammar it
 // knows the conjunctions; the rest is refused.

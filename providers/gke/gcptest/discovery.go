@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // document is a discovery document: what Google publishes about a REST API.
@@ -90,7 +92,7 @@ var documents = sync.OnceValues(func() (map[string]*document, error) {
 
 // templated are the variables of a path template: {name}, and {+name} with
 // slashes inside.
-var templated = regexp.MustCompile(`\\\{(\\\+)?(\w+)\\\}`)
+var templated = pattern.New(`\\\{(\\\+)?(\w+)\\\}`)
 
 func (d *document) collect(r *resources) {
 	for _, one := range r.Methods {

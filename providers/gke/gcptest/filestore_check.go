@@ -3,10 +3,11 @@ package gcptest
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	file "google.golang.org/api/file/v1"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // tier is a class of Filestore instance: its sizes, and where and how it lives.
@@ -56,7 +57,7 @@ func (b band) String() string {
 	return fmt.Sprintf("between %d and %d GiB in steps of %d", b.least, b.most, b.step)
 }
 
-var shareName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var shareName = pattern.New(`^[a-z][a-z0-9_]*$`)
 
 // checkShare refuses what the descriptions of FileShareConfig and NfsExportOptions
 // in the discovery document of file v1 do not allow.

@@ -3,7 +3,6 @@ package gcptest_test
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stokehq/stoke/providers/gke/gcptest"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const (
@@ -109,7 +109,7 @@ func (w world) get(path string) *containerpb.NodePool {
 	return p
 }
 
-var snake = regexp.MustCompile("([a-z])([A-Z])")
+var snake = pattern.New("([a-z])([A-Z])")
 
 // refused checks the code and the words of an error.
 func (w world) refused(err error, code codes.Code, words string) {

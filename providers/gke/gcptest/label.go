@@ -2,11 +2,12 @@ package gcptest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // maxLabels is how many labels an object may have, those of Google's included.
@@ -16,8 +17,8 @@ const maxLabels = 64
 // of any script.
 // https://cloud.google.com/resource-manager/docs/creating-managing-labels#requirements
 var (
-	labelName  = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	labelName  = pattern.New(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelValue = pattern.New(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 )
 
 // wrongLabels returns the fault of labels in the words of compute v1, "" if

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
-	"regexp"
 
 	"github.com/google/uuid"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // started remembers an operation by the request that began it, so that the same
@@ -19,7 +20,7 @@ type started struct {
 }
 
 // canonical is how a UUID is written.
-var canonical = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var canonical = pattern.New(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // once begins what a request asks for, or finds what an earlier request with the
 // same id began, whatever has become of that: the answer is the same operation.

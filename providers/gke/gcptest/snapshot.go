@@ -3,13 +3,14 @@ package gcptest
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 
 	compute "google.golang.org/api/compute/v1"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-var computeName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+var computeName = pattern.New(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func checkComputeName(name string) error {
 	if computeName.MatchString(name) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/grpc/codes"
@@ -25,8 +26,8 @@ type binding struct {
 	body    string   // "*" for the whole request, "" for none
 }
 
-// bindings are those of container v1, as its protos are annotated.
-var bindings = func() []binding {
+// bindings returns those of container v1, as its protos are annotated.
+var bindings = sync.OnceValue(func() []binding {
 	var all []binding
 	methods := containerpb.File_google_container_v1_cluster_service_proto.Services().ByName("ClusterManager").Methods()
 	for i := range methods.Len() {
@@ -39,7 +40,7 @@ var bindings = func() []binding {
 		}
 	}
 	return all
-}()
+})
 
 // variable is a field in a path template: {name=projects/*/locations/*} or {name}.
 var variable = regexp.MustCompile(`\{(\w+)(?:=([^}]*))?\}`)
@@ -75,7 +76,7 @@ func bind(method string, rule *annotations.HttpRule) binding {
 
 // transcode answers a REST call of container v1 by the gRPC method behind it.
 func (c *Cloud) transcode(ctx context.Context, r *request, path string) (any, error) {
-	for _, b := range bindings {
+	for _, b := range bindings() {
 		groups := b.pattern.FindStringSubmatch(path)
 		if b.verb != r.Verb || groups == nil {
 			continue

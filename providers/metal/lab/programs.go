@@ -5,11 +5,12 @@ package lab
 import (
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-var sharedLibrary = regexp.MustCompile(`/\S+\.so\S*`)
+var sharedLibrary = pattern.New(`/\S+\.so\S*`)
 
 // Programs are programs of the machines' distribution for images that have nothing
 // else: the files that they need, by the paths that they have there and in an

@@ -9,13 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Tree is a double of a machine whose files lie in a folder. Scripts do run, with
@@ -66,7 +66,7 @@ func NewTree(t testing.TB) *Tree {
 // Name is the machine's name.
 func (m *Tree) Name() string { return "192.0.2.1" }
 
-var absolute = regexp.MustCompile(`(^|[\s"'=<>:(;])/(bin|boot|etc|lib|opt|proc|run|sbin|sys|usr|var)\b`)
+var absolute = pattern.New(`(^|[\s"'=<>:(;])/(bin|boot|etc|lib|opt|proc|run|sbin|sys|usr|var)\b`)
 
 // below puts the paths of a text below the machine's folder.
 func (m *Tree) below(text string) string {
