@@ -211,14 +211,18 @@ func (a *agent) depart(why error) {
 	a.stop()
 }
 
-// announce sends the state of the agent, on each connection.
+// announce sends the state of the agent, on each connection. What the ranks did goes ahead
+// of their result, with which the run may be over.
 func (a *agent) announce() {
 	a.link.send(wire.TypeHeartbeat, wire.Heartbeat{Term: a.term}) // which makes it a member
+	a.observer.repeat()
 	switch a.state {
 	case running:
 		a.link.send(wire.TypeRunning, wire.Running{Begin: a.begin})
+		a.flush()
 	case idle:
 		if a.result != nil {
+			a.flush()
 			a.link.send(wire.TypeResult, *a.result)
 		}
 		a.reportReady()

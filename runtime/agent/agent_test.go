@@ -2,13 +2,16 @@ package agent
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/program"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -96,4 +99,64 @@ func TestCodeIsRestored(t *testing.T) {
 	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
 		t.Errorf("written outside: %v, %v", left, err)
 	}
+}
+
+// On each connection the newest values are reported again, because the last report on the
+// connection before may be lost, and they go ahead of the result, with which the run may be
+// over.
+func TestNewestValuesAreAnnouncedBeforeTheResult(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials := wire.Credentials{Token: strings.Repeat("k", 32), Network: true}
+	peers := make(chan *wire.Conn, 2)
+	go credentials.Serve(t.Context(), l, func(c *wire.Conn, _ wire.Hello) { //nolint:errcheck // it ends with the test
+		peers <- c
+		<-t.Context().Done()
+	}, func(err error) { t.Error(err) })
+	a := &agent{Options: Options{Log: slog.New(slog.DiscardHandler), Coordinator: l.Addr().String()}, observer: newObserver(), link: &link{}}
+	a.begin = wire.Begin{Generation: 3}
+	connect := func() *wire.Conn {
+		t.Helper()
+		c, err := credentials.Dial(t.Context(), l.Addr().String(), wire.Hello{Role: wire.RoleWorker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.link.use(c)
+		return <-peers
+	}
+	next := func(peer *wire.Conn, want wire.Type, into any) {
+		t.Helper()
+		m, err := peer.Receive(time.Minute)
+		for err == nil && m.Type == wire.TypeHeartbeat {
+			m, err = peer.Receive(time.Minute)
+		}
+		if err != nil || m.Type != want {
+			t.Fatalf("received %+v, %v, want %v", m, err, want)
+		}
+		if err := m.Decode(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.state = running
+	a.observer.report(program.Event{Kind: program.Metric, Rank: 1, Step: 19, Values: map[string]float64{"loss": 2, "sum": 38}})
+	peer := connect()
+	a.flush()
+	var got wire.Observed
+	next(peer, wire.TypeObserved, &got)
+
+	a.link.use(nil) // the connection is lost
+	a.observer.report(program.Event{Kind: program.Metric, Rank: 1, Step: 20, Values: map[string]float64{"sum": 40}})
+	a.flush()
+	a.state, a.result = idle, &wire.Result{Begin: a.begin, Cause: "ended"}
+	peer = connect()
+	a.announce()
+	got = wire.Observed{}
+	next(peer, wire.TypeObserved, &got)
+	if len(got.Points) != 1 || got.Points[0].Step != 20 || !maps.Equal(got.Points[0].Values, map[string]float64{"loss": 2, "sum": 40}) {
+		t.Errorf("announced %+v", got)
+	}
+	next(peer, wire.TypeResult, new(wire.Result))
+	next(peer, wire.TypeReady, new(wire.Ready))
 }
