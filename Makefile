@@ -59,12 +59,14 @@ quickstart: build ## Build, then train a model on this machine with one apply.
 # package that it compiles, and nothing where all are compiled. go test prints
 # results in the order in which it is given packages, so that cmd/stoke, which
 # takes longest, comes last. make lint has go vet; tests start the programs in bin,
-# and the sum of those tells go test whether results of before still hold.
+# and the sum of those tells go test whether results of before still hold. With GOGC a
+# test's process collects garbage less often than the programs, and -w leaves the tables
+# for debuggers out of what is linked.
 .PHONY: test
 test: ## Run every test that needs nothing but Go.
 	$(BUILD) -v -o bin/ ./cmd/stoke ./cmd/stoke-trainer
 	@export STOKE_PROGRAMS="$(CURDIR)/bin" STOKE_PROGRAMS_SUM="$$(cat bin/stoke bin/stoke-trainer | cksum)" && \
-	set -x && $(GO) test -vet=off -timeout 30m $$($(GO) list ./... | sort -r)
+	set -x && GOGC=400 $(GO) test -vet=off -ldflags=-w -timeout 30m $$($(GO) list ./... | sort -r)
 
 .PHONY: nightly
 nightly: ## Run every suite, long ones too, but those that passed here with the same inputs (CI_ALL=1 for all).

@@ -56,6 +56,9 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Exit(func() int {
+		if err := os.Unsetenv("GOGC"); err != nil { // it is for the tests' own memory
+			panic(err)
+		}
 		dir, err := os.MkdirTemp("", "stoke-trainer-test-*")
 		if err != nil {
 			panic(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/providers/filetest"
 )
 
 // functionCases is one expression a line, and below it, behind "= ", what
@@ -32,7 +33,7 @@ func TestParityFunctions(t *testing.T) {
 		if underRace && i%8 != 0 {
 			continue // the answers are the same; some are enough to look for races
 		}
-		code, out, errs := evaluated(t, e.text)
+		code, out, errs := executeHere(t, e.text+"\n", stage{environ: []string{"HOME=/home/nobody"}}, "console")
 		got := answer(code, out)
 		want := e.want
 		if e.otherwise != nil {
@@ -45,31 +46,33 @@ func TestParityFunctions(t *testing.T) {
 	}
 }
 
-// evaluated is what the console makes of an expression, in this process: there are many.
-func evaluated(t *testing.T, text string) (code int, out, errs string) {
+// executeHere runs a command in this process, where it costs a fraction of the start of a
+// process: there are many. It has the text on its standard input, and the environment of s.
+func executeHere(t *testing.T, in string, s stage, args ...string) (code int, out, errs string) {
 	t.Helper()
 	dir := t.TempDir()
-	name := filepath.Join(dir, "in")
-	write(t, name, []byte(text+"\n"))
-	var files [3]*os.File
-	for i, name := range []string{name, filepath.Join(dir, "out"), filepath.Join(dir, "err")} {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	write(t, filepath.Join(dir, "in"), []byte(in))
+	open := func(name string) *os.File {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		files[i] = f
+		return f
 	}
-	code = execute([]string{"console"}, stage{in: files[0], out: files[1], err: files[2], environ: []string{"HOME=/home/nobody"}, built: catalogue()})
-	var texts [3]string
-	for i, f := range files {
+	read := func(f *os.File) string {
 		text, err := os.ReadFile(f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts[i] = string(text)
+		f.Close()
+		return string(text)
 	}
-	return code, texts[1], texts[2]
+	s.in, s.out, s.err = open("in"), open("out"), open("err")
+	defer s.in.Close()
+	s.built = catalogue()
+	s.built[filetest.Source] = filetest.Entry()
+	code = execute(args, s)
+	return code, read(s.out), read(s.err)
 }
 
 // TestParityFunctionsAreAll wants five expressions at least for every function.

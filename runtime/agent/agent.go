@@ -211,8 +211,8 @@ func (a *agent) depart(why error) {
 	a.stop()
 }
 
-// announce sends the state of the agent, on each connection. What the ranks did goes ahead
-// of their result, with which the run may be over.
+// announce sends the state of the agent, on each connection. The newest values of the ranks
+// come before their result: the result may end the run.
 func (a *agent) announce() {
 	a.link.send(wire.TypeHeartbeat, wire.Heartbeat{Term: a.term}) // which makes it a member
 	a.observer.repeat()

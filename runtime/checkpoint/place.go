@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Place is where a run's checkpoints lie: a folder or a bucket. Its methods may
@@ -46,7 +47,7 @@ type object interface {
 func (p *Place) Close() error { return p.close() }
 
 // names are what checkpoints and their parts may be called, wherever they lie.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var names = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // valid refuses names that could lead elsewhere.
 func valid(all ...string) error {
