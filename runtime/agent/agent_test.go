@@ -44,11 +44,11 @@ func TestObserver(t *testing.T) {
 		t.Errorf("reported %+v", m)
 	}
 	for i := range 2 * max(maxFacts, maxValues) {
-		report(0, 6, map[string]float64{fmt.Sprint(i): 1})
+		report(0, 6, map[string]float64{fmt.Sprint(i): 1, fmt.Sprint("n", i): math.NaN()})
 		o.report(program.Event{Kind: program.Leftover, Rank: -1, PID: i + 1})
 	}
-	if m, _ = o.take(); len(m.Points[0].Values) != maxValues || len(m.Facts) != maxFacts+1 {
-		t.Errorf("%d values and %d facts", len(m.Points[0].Values), len(m.Facts))
+	if m, _ = o.take(); len(m.Points[0].Values) != maxValues || len(m.Points[0].NotFinite) != maxValues || len(m.Facts) != maxFacts+1 {
+		t.Errorf("%d values, %d that are not finite, and %d facts", len(m.Points[0].Values), len(m.Points[0].NotFinite), len(m.Facts))
 	}
 	if m, any := o.take(); any {
 		t.Errorf("reported twice: %+v", m)

@@ -76,7 +76,9 @@ func addTo(points map[int]*wire.Point, e program.Event) {
 		p.NotFinite = slices.DeleteFunc(p.NotFinite, func(other string) bool { return other == name })
 		if math.IsNaN(v) || math.IsInf(v, 0) { // JSON has no such number
 			delete(p.Values, name)
-			p.NotFinite = append(p.NotFinite, name)
+			if len(p.NotFinite) < maxValues {
+				p.NotFinite = append(p.NotFinite, name)
+			}
 			continue
 		}
 		if _, known := p.Values[name]; known || len(p.Values) < maxValues {
