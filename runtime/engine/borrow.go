@@ -8,8 +8,8 @@ type Borrower interface {
 	Replica
 	// BorrowParameters makes the replica read its parameters in values, which it never
 	// changes, until Put of all of them. The caller may change them between two passes, and
-	// calls BorrowParameters again before the next one. Get and Fork read them as well; Update
-	// copies them first.
+	// calls BorrowParameters again before the next one. Get and Fork read them as well; Update,
+	// and Put of a part of them, copy them first.
 	BorrowParameters(values []float32) error
 	// BorrowSums makes the replica add up in sums from the next First on, until the next
 	// BorrowSums or Close; nil: in memory of its own. A pass that is under way is void.

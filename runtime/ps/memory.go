@@ -72,10 +72,10 @@ func (s *Server) most() int {
 }
 
 // room waits, while a checkpoint is being written, until n buffers are free or may be made. Only
-// checkpoints keep buffers for long: all other readers return them with the next message, and
-// most counts the sums that followers lack. The wait ends after maxStall, or once closed is
-// closed, whether there are n buffers or not. The caller holds mu, which is unlocked during the
-// wait.
+// checkpoints keep buffers for long: a lease that computes in the parameters returns them before
+// their update, other readers return theirs with the next message, and most counts the sums that
+// followers lack. The wait ends after maxStall, or once closed is closed, whether there are n
+// buffers or not. The caller holds mu, which is unlocked during the wait.
 func (s *Server) room(n int, closed <-chan struct{}) {
 	var late <-chan time.Time
 	for s.saving() && len(s.spans.free)+max(0, s.most()-s.spans.made) < n {

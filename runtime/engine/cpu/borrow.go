@@ -2,8 +2,8 @@ package cpu
 
 import "fmt"
 
-// place is where a parameter of a layer lies in the vector.
-type place struct {
+// extent is where a parameter of a layer lies in the vector.
+type extent struct {
 	*parameter
 	from, to int
 }
@@ -28,7 +28,7 @@ func (r *replica) BorrowSums(sums []float32) error {
 	}
 	r.stepping = false
 	r.sums[0] = sums
-	for _, p := range r.places {
+	for _, p := range r.extents {
 		p.sums[0] = sums[p.from:p.to]
 	}
 	return nil
@@ -58,7 +58,7 @@ func (r *replica) keepParameters(own []float32) {
 // moveParameters makes all layers read their parameters in another vector.
 func (r *replica) moveParameters(vector []float32) {
 	r.vector, r.dirty = vector, true
-	for _, p := range r.places {
+	for _, p := range r.extents {
 		p.value = vector[p.from:p.to]
 	}
 }

@@ -94,7 +94,7 @@ func (r *replica) finder(spec model.Layer) func(string) *parameter {
 				for _, sums := range r.sums {
 					p.sums = append(p.sums, sums[v.Offset:v.Offset+v.Len])
 				}
-				r.places = append(r.places, place{p, v.Offset, v.Offset + v.Len})
+				r.extents = append(r.extents, extent{p, v.Offset, v.Offset + v.Len})
 			}
 		}
 		return p

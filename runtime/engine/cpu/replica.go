@@ -27,7 +27,7 @@ type replica struct {
 	vector  []float32
 	sums    [][]float32 // per part; the first is the total once merged
 	ownSums []float32   // memory for the first
-	places  []place     // of the layers' parameters in these vectors
+	extents []extent    // of the layers' parameters in these vectors
 	layers  []layer
 	spans   [][2]int  // of each layer's trained variables
 	learns  []bool    // layers that have any, or that read such a layer
