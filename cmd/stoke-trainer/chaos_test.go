@@ -159,15 +159,12 @@ func (s *storm) separate(one process, all []process, hole bool) {
 	}
 }
 
-// chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 16; 4 in short, under
-// the race detector. The gate has both, make e2e-chaos has 200.
+// chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 4. The gate's stage
+// chaos has 20, make e2e-chaos has 200.
 func chaosEvents(t *testing.T) int {
 	text := os.Getenv("STOKE_CHAOS")
-	switch {
-	case text == "" && testing.Short():
+	if text == "" {
 		return 4
-	case text == "":
-		return 16
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {

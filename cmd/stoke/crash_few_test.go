@@ -4,9 +4,9 @@ package main
 
 // How much the crash test does in every test run; `make e2e` does more.
 const (
-	crashMoments   = 24
+	crashMoments   = 16
 	crashObjects   = 24
-	crashTrainings = 3
+	crashTrainings = 2
 	crashRequests  = 4 // every which request of a run is its last
 	googlePolls    = 2 // looks that an operation on Google Cloud takes; with many lives at once others' listings are some of them
 )

@@ -8,4 +8,4 @@ import "testing"
 // and how many it takes; `make e2e` takes larger ones, `make e2e-order` more.
 const orderSize = 60
 
-func orderGraphs(testing.TB) int { return 24 }
+func orderGraphs(testing.TB) int { return 16 }

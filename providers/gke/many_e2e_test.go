@@ -2,4 +2,4 @@
 
 package gke
 
-const most, hours, all = 200, 24, true
+const most, hours, all, refusals = 200, 24, true, 1

@@ -87,6 +87,8 @@ func suites() []suite {
 			command: []string{".ci/first-steps"}},
 		{name: "race", about: "the race detector, in short, on packages that have goroutines", gate: true, daily: true,
 			packages: []string{"..."}, except: linksMuch, skip: single, race: true, short: true, threads: true, processes: 2, timeout: 30 * time.Minute},
+		{name: "chaos", about: "20 kills, stops, partitions and rescales of a run by all-reduce", gate: true, daily: true,
+			packages: []string{"cmd/stoke-trainer"}, run: "^TestChaosOfAllReduce$", env: []string{"STOKE_CHAOS=20"}, timeout: 15 * time.Minute},
 		{name: "screen", about: "one screen of the dashboard in Chromium, where that is installed", gate: true, daily: true, tags: e2e,
 			packages: []string{"cmd/stoke/dashboard"}, run: "^TestBrowser$", only: "^TestBrowser$/^runs$", timeout: 15 * time.Minute},
 		{name: "machine", about: "one machine's life", gate: true, daily: true, tags: e2e, tagged: true, real: true, needs: []need{machines},
