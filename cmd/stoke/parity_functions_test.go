@@ -47,7 +47,8 @@ func TestParityFunctions(t *testing.T) {
 }
 
 // executeHere runs a command in this process, where it costs a fraction of the start of a
-// process: there are many. It has the text on its standard input, and the environment of s.
+// process: there are many. It has the text on its standard input. The variables of s are those
+// that stoke reads; libraries read those of the test.
 func executeHere(t *testing.T, in string, s stage, args ...string) (code int, out, errs string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -178,8 +178,8 @@ func (w *walk) exec(args ...string) (code int, out, errs string) {
 	if w.tool.path == "" {
 		at, err := os.Getwd()
 		w.must(err)
-		w.t.Chdir(w.dir)
-		defer w.t.Chdir(at)
+		w.must(os.Chdir(w.dir))
+		defer func() { w.must(os.Chdir(at)) }()
 		return executeHere(w.t, "", stage{environ: w.env}, args...)
 	}
 	cmd := exec.Command(w.tool.path, args...)

@@ -54,9 +54,10 @@ func changings() []changing {
 	}
 }
 
-// TestPlanAfterARefusedApply: each call of each apply of each resource is refused once;
-// without the tag e2e each second one. The next plan has all that is missing, also where the first configuration is declared again
-// in between, and Google has it after the next apply.
+// TestPlanAfterARefusedApply: each call of each apply of each resource is refused once,
+// without the tag e2e one call of refusals. The next plan has all that is missing, also
+// where the first configuration is declared again in between, and Google has it after the
+// next apply.
 func TestPlanAfterARefusedApply(t *testing.T) {
 	t.Parallel()
 	for _, of := range changings() {

@@ -211,15 +211,13 @@ func (a *agent) depart(why error) {
 	a.stop()
 }
 
-// announce sends the state of the agent, on each connection. The newest values of the ranks
-// come before their result: the result may end the run.
+// announce sends the state of the agent, on each connection. Values that wait to be reported
+// come before the result: it may end the run.
 func (a *agent) announce() {
 	a.link.send(wire.TypeHeartbeat, wire.Heartbeat{Term: a.term}) // which makes it a member
-	a.observer.repeat()
 	switch a.state {
 	case running:
 		a.link.send(wire.TypeRunning, wire.Running{Begin: a.begin})
-		a.flush()
 	case idle:
 		if a.result != nil {
 			a.flush()

@@ -23,7 +23,6 @@ const (
 type observer struct {
 	mu          sync.Mutex
 	points      map[int]*wire.Point // by rank
-	newest      map[int]*wire.Point // by rank, of the whole generation
 	checkpoints []wire.Checkpoint
 	facts       []string
 	done        []int // ranks that have ended with 0
@@ -31,7 +30,7 @@ type observer struct {
 	step        int64 // the newest one of all ranks
 }
 
-func newObserver() *observer { return &observer{newest: make(map[int]*wire.Point), step: -1} }
+func newObserver() *observer { return &observer{step: -1} }
 
 // report takes an event of the generation. It does not wait.
 func (o *observer) report(e program.Event) {
@@ -59,42 +58,23 @@ func (o *observer) add(e program.Event) {
 	if o.points == nil {
 		o.points = make(map[int]*wire.Point)
 	}
-	o.step = max(o.step, e.Step)
-	addTo(o.points, e)
-	addTo(o.newest, e)
-}
-
-// addTo takes the values of an event into the points.
-func addTo(points map[int]*wire.Point, e program.Event) {
-	p := points[e.Rank]
+	p := o.points[e.Rank]
 	if p == nil {
 		p = &wire.Point{Rank: e.Rank, Step: -1, Values: make(map[string]float64)}
-		points[e.Rank] = p
+		o.points[e.Rank] = p
 	}
 	p.Step = max(p.Step, e.Step)
+	o.step = max(o.step, e.Step)
 	for name, v := range e.Values {
 		p.NotFinite = slices.DeleteFunc(p.NotFinite, func(other string) bool { return other == name })
 		if math.IsNaN(v) || math.IsInf(v, 0) { // JSON has no such number
 			delete(p.Values, name)
-			if len(p.NotFinite) < maxValues {
-				p.NotFinite = append(p.NotFinite, name)
-			}
+			p.NotFinite = append(p.NotFinite, name)
 			continue
 		}
 		if _, known := p.Values[name]; known || len(p.Values) < maxValues {
 			p.Values[name] = v
 		}
-	}
-}
-
-// repeat has the generation's newest values reported again. The agent calls it on each
-// connection: the last reports on a connection that was lost may have been lost with it.
-func (o *observer) repeat() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.points = make(map[int]*wire.Point, len(o.newest))
-	for rank, p := range o.newest {
-		o.points[rank] = &wire.Point{Rank: rank, Step: p.Step, Values: maps.Clone(p.Values), NotFinite: slices.Clone(p.NotFinite)}
 	}
 }
 
