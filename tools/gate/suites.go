@@ -102,7 +102,7 @@ func suites() []suite {
 
 		{name: "lint-whole", about: "staticcheck with what it learns from other modules", command: []string{"make", "lint-whole"}, packages: []string{"..."}},
 		{name: "race-all", about: "every test under the race detector",
-			packages: []string{"..."}, race: true, processes: 2, timeout: time.Hour},
+			packages: []string{"..."}, race: true, processes: 2, timeout: time.Hour, env: []string{"STOKE_CHAOS=16"}},
 		{name: "e2e", about: "processes killed at random moments, comparisons with Terraform", tags: e2e, tagged: true, timeout: time.Hour,
 			packages: []string{"cmd/...", "modules/...", "plan/...", "runtime/..."}, skip: special + "|GoogleKills|^TestResNet$|^TestBrowser",
 			grow: []string{"TestOrder", "TestKilledCommand", "TestKilledTraining", "TestKilledAtRequest"}},
