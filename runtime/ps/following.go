@@ -107,7 +107,7 @@ func (m Member) follow(ctx context.Context, l *link, f wire.Follow) error {
 	if told {
 		return nil
 	}
-	return l.answer(refuse("member %s cannot be followed: %v", f.Source, err))
+	return l.answer(tellTerm(s, refuse("member %s cannot be followed: %v", f.Source, err)))
 }
 
 // followTime is the longest silence of a member that is followed, and the longest that a

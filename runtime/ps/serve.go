@@ -238,5 +238,17 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 	if a.Error != "" {
 		s.log.Error("request failed", "request", m.Type.String(), "error", a.Error)
 	}
-	return l.answer(a)
+	return l.answer(tellTerm(s, a))
+}
+
+// tellTerm returns an answer to a coordinator. A refusal carries the highest term that the
+// server has heard of, whatever its reason is: a restore may have come while the request
+// was being answered, and that coordinator has been superseded.
+func tellTerm(s *Server, a wire.Answer) wire.Answer {
+	if a.Refused != "" {
+		s.mu.Lock()
+		a.Term = s.fence
+		s.mu.Unlock()
+	}
+	return a
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/model"
@@ -107,5 +108,35 @@ func TestPullThatWaitsEndsWithItsTerm(t *testing.T) {
 	}
 	if a := <-refused; a == nil || a.Term != 4 {
 		t.Errorf("answered with %+v", a)
+	}
+}
+
+// A restore that comes while a request is being answered has superseded the coordinator that
+// asked, and the refusal says so, whatever its reason.
+func TestRefusalCarriesTheHighestTerm(t *testing.T) {
+	s := restored(t, io.Discard)
+	p := wire.Prepare{Term: 3, Version: 10, IDs: []int64{0}, Weight: 1, Alone: &recipe}
+	last := wire.Answer{SquaredNorm: 1, Finite: true}
+	if a := restore(t, s, wire.Restore{Term: 4, To: 1, Recipe: recipe}, []float32{7}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	if a := tellTerm(s, redeemAll(s, p, nil, last)); a.Refused == "" || a.Term != 4 {
+		t.Errorf("an update of term 3 after a restore in term 4: %+v", a)
+	}
+	c, err := credentials.Dial(t.Context(), serve(t, s), wire.Hello{Role: "coordinator"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Send(wire.TypeApply, wire.Apply{Term: 4, Version: 9, Skip: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Receive(time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a wire.Answer
+	if err := m.Decode(&a); err != nil || a.Refused == "" || a.Term != 4 {
+		t.Errorf("an update of another version: %+v, %v", a, err)
 	}
 }
