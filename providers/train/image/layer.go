@@ -3,7 +3,6 @@ package image
 import (
 	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,12 +14,14 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/gzip"
 )
 
 // epoch is the time of everything in an image.
 var epoch = time.Unix(0, 0).UTC()
 
-// level is how much layers are compressed. Another one would be another digest.
+// level is the compression of layers. Another one gives an image another digest, and so may
+// another version of the library.
 const level = 6
 
 // layer is a v1.Layer that is written from its files whenever it is read, so
