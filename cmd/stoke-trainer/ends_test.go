@@ -38,6 +38,7 @@ type cell struct {
 	workers string // the coordinator's address
 	api     string
 	env     []string // more of each process
+	program string   // of its roles
 }
 
 // solo is one role's process.
@@ -54,7 +55,7 @@ func newCell(t *testing.T, s spec.Spec) *cell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cell{t: t, dir: t.TempDir(), host: programtest.Loopback(), spec: s, text: string(text)}
+	return &cell{t: t, dir: t.TempDir(), host: programtest.Loopback(), spec: s, text: string(text), program: trainer}
 }
 
 // start starts a role with the spec and the token in its environment and
@@ -67,7 +68,7 @@ func (c *cell) start(args ...string) *solo {
 		c.t.Fatal(err)
 	}
 	defer file.Close()
-	p.cmd = exec.Command(trainer, args...)
+	p.cmd = exec.Command(c.program, args...)
 	p.cmd.Dir = c.dir
 	p.cmd.Env = append([]string{"STOKE_SPEC=" + c.text, "STOKE_TOKEN=" + testToken}, c.env...)
 	p.out = p.log + ".out"
@@ -162,7 +163,10 @@ func (c *cell) until(what string, true func(spec.Status) bool) {
 // started starts a run of two servers and two workers.
 func started(t *testing.T, s spec.Spec, more ...string) (c *cell, coordinator *solo, others []*solo) {
 	s.ParameterServer.Replicas = 2
-	c = newCell(t, s)
+	return startedBy(newCell(t, s), more...)
+}
+
+func startedBy(c *cell, more ...string) (_ *cell, coordinator *solo, others []*solo) {
 	others = []*solo{c.server("0"), c.server("1")}
 	coordinator = c.coordinate(more...)
 	return c, coordinator, append(others, c.worker("0"), c.worker("1"))
@@ -247,8 +251,10 @@ func TestEndsOfWhoIsAskedToLeave(t *testing.T) {
 func TestEndsOfAWorkerThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	endless := long()
-	endless.Epochs = 100_000
-	c, _, others := started(t, endless)
+	endless.Epochs, endless.ParameterServer.Replicas = 100_000, 2
+	slow := newCell(t, endless) // it trains until a worker is given up
+	slow.program, slow.env = os.Args[0], inSteps("20ms")
+	c, _, others := startedBy(slow)
 	c.until("two workers train", func(s spec.Status) bool { return s.Step > 2 && s.Workers == 2 })
 	others[3].signal(syscall.SIGKILL)
 	for _, want := range []spec.End{spec.EndError, spec.EndError, spec.EndGivenUp} {

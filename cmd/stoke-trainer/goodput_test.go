@@ -24,6 +24,9 @@ import (
 // stepTime has, in the environment of the test's own program, the time of each step.
 const stepTime = "STOKE_TRAINER_TEST_STEP"
 
+// inSteps returns the variables of the test's own program as a trainer whose steps take that long.
+func inSteps(pause string) []string { return []string{asTrainer + "=1", stepTime + "=" + pause} }
+
 // sleeping is an engine whose steps take the time in stepTime.
 type sleeping struct{ engine.Engine }
 
@@ -114,7 +117,7 @@ func (r *lossyRun) train(b *testing.B) error {
 	}
 	r.program = must(os.Executable())
 	cmd := exec.Command(r.program, "supervise", "--run", string(r.folder))
-	cmd.Env = append(os.Environ(), asTrainer+"=1", stepTime+"=200ms")
+	cmd.Env = append(os.Environ(), inSteps("200ms")...)
 	cmd.Stdin = strings.NewReader(run.Go + "\n")
 	if err := cmd.Start(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -325,10 +326,17 @@ func TestSpentRestartsAreTheCause(t *testing.T) {
 			t.Parallel()
 			s := long()
 			s.Epochs, s.Worker.Replicas, s.Worker.MinReplicas = 100_000, 1, 1
-			r := launch(t, s)
+			f := run.Folder(filepath.Join(t.TempDir(), "run"))
+			if err := f.Create(s); err != nil {
+				t.Fatal(err)
+			}
+			supervisor := exec.Command(os.Args[0], "supervise", "--run", string(f))
+			supervisor.Env = append(os.Environ(), inSteps("20ms")...)
+			r := relaunchBy(t, f, supervisor)
 			r.start()
 			for over := false; !over; {
 				kill(t, r.folder, name)
+				time.Sleep(5 * time.Millisecond)
 				for _, st := range []spec.Status{status(t, r.folder), must(r.folder.Status())} {
 					if st.Phase.Final() && st.Cause != spec.CauseRestarts {
 						r.dump()

@@ -262,6 +262,9 @@ func newFirewalled(t *testing.T) *firewalled {
 // nothing, somebody's own rules or those of a stoke whose record is lost.
 func TestMatrixFirewall(t *testing.T) {
 	for n := range 16 {
+		if !isTried(n) {
+			continue
+		}
 		before := []string{"as declared", "nothing", "by hand", "another's"}[n%4]
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()

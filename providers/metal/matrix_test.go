@@ -3,6 +3,7 @@ package metal
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"net"
 	"os"
 	"os/user"
@@ -240,11 +241,15 @@ func (x *matrix) step(name string, want *hostModel, planned func(i int) bool, wo
 	return is
 }
 
+// isTried reports whether a matrix tries the case whose circumstances are the bits of n.
+func isTried(n int) bool { return allCases || bits.OnesCount(uint(n))%2 == 0 }
+
 // live tries (right before us | changed by us) × (drifted by hand | not) ×
 // (declared no more | destroyed): the nth machine and the ith group are in one
-// of the eight cases, and eight machines in all of them.
+// of the eight cases, and eight machines in all of them. The machines that isTried takes
+// without allCases are in four, in which each pair of circumstances occurs.
 func (x *matrix) live(n int) {
-	is := func(i, bit int) bool { return (n+together(x.samples, i))>>bit&1 == 1 }
+	is := func(i, bit int) bool { return (n^together(x.samples, i))>>bit&1 == 1 }
 	right := func(i int) bool { return is(i, 0) }
 	drifts := func(i int) bool { return is(i, 1) }
 	destroyed := func(i int) bool { return is(i, 2) }
@@ -354,6 +359,9 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	for n := range 8 {
+		if !isTried(n) {
+			continue
+		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			m := hosttest.NewTree(t)

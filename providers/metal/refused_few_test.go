@@ -7,3 +7,10 @@ const refusedEvery = 8
 
 // plantEvery: the same for TestPlanAfterARefusedCluster and TestPlanAfterARefusedNode.
 const plantEvery = 16
+
+// wallEvery: the same for TestPlanAfterARefusedFirewall.
+const wallEvery = 3
+
+// allCases: TestMatrix and TestMatrixFirewall try half of all cases, in which each pair of
+// circumstances occurs.
+const allCases = false

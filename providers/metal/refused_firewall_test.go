@@ -48,7 +48,7 @@ func TestPlanAfterARefusedFirewall(t *testing.T) {
 	nothing := x.sh(x.read)
 	x.step("create", x.declared(true), nil, true)
 	right := x.sh(x.read)
-	for n := 0; ; n++ {
+	for n := 0; ; n += wallEvery {
 		m, x := fresh()
 		r, want := &refusingWall{m, n}, x.declared(true)
 		var diags diag.Diagnostics
@@ -70,7 +70,7 @@ func TestPlanAfterARefusedFirewall(t *testing.T) {
 			t.Errorf("command %d was refused: the next apply makes\n%s", n, is)
 		}
 	}
-	for n := 0; ; n++ {
+	for n := 0; ; n += wallEvery {
 		m, x := fresh()
 		want := x.declared(true)
 		x.step("create", want, nil, true)

@@ -7,3 +7,9 @@ const refusedEvery = 1
 
 // plantEvery: the same for clusters and nodes.
 const plantEvery = 1
+
+// wallEvery: the same for a firewall.
+const wallEvery = 1
+
+// allCases: TestMatrix and TestMatrixFirewall try all cases.
+const allCases = true
