@@ -19,7 +19,7 @@ func openCache() (cache, error) {
 		return "", err
 	}
 	c := cache(filepath.Join(dir, "stoke-ci"))
-	for _, name := range []string{"passed", "tests", "logs"} {
+	for _, name := range []string{"passed", "tests", "logs", "costs"} {
 		if err := os.MkdirAll(c.path(name), 0o755); err != nil {
 			return "", err
 		}
@@ -58,6 +58,25 @@ func (c cache) pass(name, key string) error {
 }
 
 func entry(name, key string) string { return strings.ReplaceAll(name, "/", "-") + "-" + key }
+
+// keepCost keeps what a suite cost that was run whole.
+func (c cache) keepCost(r result) error {
+	text := fmt.Sprintf("%.0f %.0f %s\n", r.wall.Seconds(), r.cpu.Seconds(), time.Now().UTC().Format(time.DateOnly))
+	return os.WriteFile(c.path("costs", r.name), []byte(text), 0o644)
+}
+
+// cost returns the seconds of wall clock and of CPU time that a suite took here when it was
+// last run whole, and the day; an empty day: it was not.
+func (c cache) cost(name string) (wall, cpu int, day string) {
+	text, err := os.ReadFile(c.path("costs", name))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &wall, &cpu, &day)
+	}
+	if err != nil {
+		return 0, 0, ""
+	}
+	return wall, cpu, day
+}
 
 // flaky returns the names of tests that failed and passed at a second try,
 // newest last, each once.

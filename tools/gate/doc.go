@@ -5,7 +5,7 @@
 //	gate nightly          every suite, one after the other, with a table at the end
 //	gate suite NAME…      suites by name, whether they passed before or not
 //	gate elsewhere        type-checks the module for the other platforms
-//	gate list             the suites, and what they are for
+//	gate list             the suites, what they are for, and what each cost here
 //
 // A suite is a set of test binaries with a choice of their tests (suites.go).
 // A pass is remembered under a key of all that went into it: the sources that

@@ -45,8 +45,7 @@ func execute(ctx context.Context, args []string) error {
 	case len(args) == 1 && args[0] == "elsewhere":
 		return elsewhere(root)
 	case len(args) == 1 && args[0] == "list":
-		list()
-		return nil
+		return list()
 	}
 	return errors.New("usage: gate run | nightly | suite [-run REGEXP] NAME… | elsewhere | list")
 }
@@ -68,14 +67,26 @@ func findRoot() (string, error) {
 	}
 }
 
-func list() {
+// list prints the suites, with what each cost when it was last run whole on this machine.
+func list() error {
+	c, err := openCache()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-24s %-8s %7s %7s %10s  %s\n", "suite", "run by", "wall s", "CPU s", "on", "about")
 	for _, s := range suites() {
 		when := "nightly"
 		if s.gate {
 			when = "gate"
 		}
-		fmt.Printf("%-24s %-8s %s\n", s.name, when, s.about)
+		wall, cpu, day := c.cost(s.name)
+		if day == "" {
+			fmt.Printf("%-24s %-8s %7s %7s %10s  %s\n", s.name, when, "", "", "", s.about)
+			continue
+		}
+		fmt.Printf("%-24s %-8s %7d %7d %10s  %s\n", s.name, when, wall, cpu, day, s.about)
 	}
+	return nil
 }
 
 // runGate runs the stages of the gate in a checkout that is kept for it, so
@@ -155,7 +166,7 @@ func runEach(ctx context.Context, root string, force bool, only string, chosen f
 	if err != nil {
 		return err
 	}
-	r.force, r.build = force, true
+	r.force, r.build, r.partial = force, true, only != ""
 	var results []result
 	for _, s := range suites() {
 		if chosen(s) && ctx.Err() == nil {

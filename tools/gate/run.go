@@ -35,6 +35,7 @@ type result struct {
 	outcome   outcome
 	detail    string // of a failure: the package and the test; of SKIPPED: the reason
 	wall, cpu time.Duration
+	whole     bool     // none of its packages was left out, as one that passed before
 	flaky     []string // tests that passed at the second try
 }
 
@@ -51,6 +52,7 @@ type runner struct {
 	out     io.Writer
 	force   bool // runs what passed before as well
 	build   bool // builds what suites need
+	partial bool // of each suite only the tests that the caller chose
 
 	linking sync.Mutex
 	mu      sync.Mutex // guards out, and what follows
@@ -94,6 +96,11 @@ func (r *runner) run(s *suite) result {
 		res.outcome, res.detail = interrupted, ""
 	}
 	res.wall, res.cpu = time.Since(began), r.spent
+	if res.whole && (res.outcome == passed || res.outcome == flaky) {
+		if err := r.cache.keepCost(res); err != nil {
+			res.outcome, res.detail = failed, err.Error()
+		}
+	}
 	return res
 }
 
@@ -168,6 +175,7 @@ func (r *runner) runCommand(s *suite, env []string, res *result) {
 			return
 		}
 	}
+	res.whole = true
 	cmd := r.command(s.command[0], s.command[1:]...)
 	cmd.Dir, cmd.Env = r.root, env
 	pipe, err := cmd.StdoutPipe()
@@ -274,6 +282,7 @@ func (r *runner) runTests(s *suite, env []string, res *result) {
 		res.outcome = unchanged
 		return
 	}
+	res.whole = len(jobs) == len(chosen) && !r.partial
 	// Packages that take longest have most tests, more often than not.
 	slices.SortFunc(jobs, func(a, b job) int { return len(b.names) - len(a.names) })
 	res.outcome = passed

@@ -126,13 +126,24 @@ func TestRun(t *testing.T) {
 		}
 		s := test.suite
 		s.env = test.env
+		_ = os.Remove(r.cache.path("costs", s.name))
 		res := r.run(&s)
+		if _, _, day := r.cache.cost(s.name); (day != "") != (test.want == passed || test.want == flaky) {
+			t.Errorf("%s: its cost is of %q", test.about, day)
+		}
 		if res.outcome != test.want || res.detail != test.detail {
 			t.Errorf("%s: %s %q, want %s %q; it printed\n%s", test.about, res.outcome, res.detail, test.want, test.detail, out)
 		}
 		if test.want == failed && !strings.Contains(out.String(), "FAIL\t"+p) {
 			t.Errorf("%s: it printed\n%s", test.about, out)
 		}
+	}
+	r.partial = true
+	if res := r.run(&suite{name: "partial", packages: []string{"p"}}); res.outcome != passed {
+		t.Errorf("a part: %s %q", res.outcome, res.detail)
+	}
+	if _, _, day := r.cache.cost("partial"); day != "" {
+		t.Error("the cost of a part was kept")
 	}
 	if names := r.cache.flaky(); len(names) != 1 || !strings.HasSuffix(names[0], p+" TestFlaky") {
 		t.Errorf("the log of flaky tests has %q", names)
