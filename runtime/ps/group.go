@@ -26,6 +26,7 @@ type group struct {
 	due   []bool   // the members that have not received it, as far as this one knows
 	owed  int      // how many they are
 	free  bell     // they are none
+	merge *merge   // the sums of this member's share that are made as they arrive; nil: they are not
 }
 
 // newGroup returns the group of a term that begins.
@@ -144,7 +145,7 @@ func (g *group) publish(next int64) {
 
 // begin is called once an update is made: the next one has no shares yet.
 func (g *group) begin() {
-	g.whole, g.left = nil, len(g.Members)
+	g.whole, g.merge, g.left = nil, nil, len(g.Members)
 	clear(g.here)
 }
 
@@ -283,7 +284,7 @@ func (m Member) Contribute(p wire.Push, parts [][]float32, lent func()) wire.Ans
 	if lent != nil {
 		s.mu.Unlock()
 		s.own.Add(1)
-		return accept(s, &contribution{p, parts[0], lent})
+		return accept(s, &contribution{Push: p, sums: parts[0], lent: lent})
 	}
 	sums := s.sums.take()
 	s.mu.Unlock()

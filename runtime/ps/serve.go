@@ -110,35 +110,52 @@ func (s *Server) push(l *link, m *wire.Message) error {
 			s.room(1, l.closed)
 		}
 	}
-	var sums []float32
-	var lent func()
+	c := &contribution{Push: p}
+	var merged *merge
 	if ours() && s.group != nil && s.group.Whole {
-		sums, lent = l.Lend(m)
+		c.sums, c.lent = l.Lend(m)
+	} else if ours() {
+		merged = beginMerge(s, p)
 	}
-	if ours() && sums == nil {
-		sums = s.sums.take()
+	if merged != nil {
+		c.sums, c.lent = merged.room.Into, func() {}
+	} else if ours() && c.sums == nil {
+		c.sums = s.sums.take()
 	}
 	s.mu.Unlock()
-	if sums == nil {
+	if c.sums == nil {
 		if err := l.Skip(m); err != nil {
 			return err
 		}
 		return l.answerPush(p, s.refuseUnread(p))
 	}
 	s.pushes.Add(1)
-	if lent != nil {
+	var err error
+	whole := true
+	switch {
+	case merged != nil:
+		err = l.BodyParts(m, &merged.room)
+		whole = merged.end(s, err == nil)
+		s.merges.Add(1)
+	case c.lent != nil:
 		s.loans.Add(1)
-	} else if err := l.Body(m, sums); err != nil {
+	default:
+		err = l.Body(m, c.sums)
+	}
+	if err != nil {
 		s.mu.Lock()
-		s.sums.give(sums)
+		c.giveBack(s)
 		if p.Term == s.term {
 			s.settle(p.ID, false)
 		}
 		s.mu.Unlock()
 		return err
 	}
-	a := accept(s, &contribution{p, sums, lent})
-	err := l.answerPush(p, a)
+	if !whole {
+		return l.answerPush(p, s.refuseUnread(p))
+	}
+	a := accept(s, c)
+	err = l.answerPush(p, a)
 	if p.Next && a.Refused == "" {
 		l.pull(pull{wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}, true})
 	}
@@ -163,7 +180,7 @@ func (s *Server) refuseUnread(p wire.Push) wire.Answer {
 	if p.Term == s.term {
 		s.settle(p.ID, false)
 	}
-	return refuse("of another term, or of another length")
+	return refuse("of another term, of another length, or of an update that is not made")
 }
 
 func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) error {

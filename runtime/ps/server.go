@@ -56,14 +56,15 @@ type Server struct {
 	sessions map[string]int
 	late     int64 // times that a contribution was waited for until a timer fired, though its connection had ended
 
-	snapshot *snapshot // for the next checkpoint, until it is written
-	writing  int       // snapshots that are being written
-	spans    *pool     // buffers of the span's length
-	sums     *pool     // buffers of contributions: the same, except in a group
-	stalls   int       // times that a caller has waited for one
-	presence presence  // of a coordinator
-	group    *group    // of an all-reduce; nil: the server holds its span by itself
-	resident resident  // of a group of one member
+	snapshot *snapshot     // for the next checkpoint, until it is written
+	writing  int           // snapshots that are being written
+	spans    *pool         // buffers of the span's length
+	sums     *pool         // buffers of contributions: the same, except in a group
+	stalls   int           // times that a caller has waited for one
+	presence presence      // of a coordinator
+	group    *group        // of an all-reduce; nil: the server holds its span by itself
+	awaited  *wire.Prepare // a request that waits for contributions
+	resident resident      // of a group of one member
 
 	followers map[*follower]bool // workers that take these parameters over
 	following *following         // what this worker takes over from a member; nil: nothing
@@ -72,6 +73,7 @@ type Server struct {
 	frames atomic.Int64 // answers to pulls that were made
 	pushes atomic.Int64 // contributions that were received
 	loans  atomic.Int64 // those of them that were lent
+	merges atomic.Int64 // those of them that were added up as they arrived
 	own    atomic.Int64 // contributions of this member's worker that were lent
 
 	// Fit hears how many cores the server's work fills, whenever that may have
@@ -87,6 +89,8 @@ type contribution struct {
 	wire.Push
 	sums []float32
 	lent func() // lets the connection have the memory of sums again; nil: they are of the server's pool
+
+	busy, unwanted bool // they are being read for a merge, whose end gives back what is not wanted
 }
 
 // New makes an empty server. place is where checkpoints lie, nil where the
@@ -314,6 +318,7 @@ func (s *Server) gather(ctx context.Context, p wire.Prepare) (missing int64) {
 			return 0
 		}
 		arrived, changed := s.arrived, s.changed
+		s.awaited = &p
 		s.mu.Unlock()
 		timer := time.NewTimer(max(left, time.Second)) // arrivals are checked again after the wait
 		fired = false
@@ -326,6 +331,7 @@ func (s *Server) gather(ctx context.Context, p wire.Prepare) (missing int64) {
 		}
 		timer.Stop()
 		s.mu.Lock()
+		s.awaited = nil
 	}
 	return 0
 }
@@ -383,7 +389,13 @@ func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	if s.resident.hasSums(s, p.IDs) {
 		return s.resident.complete(s, p.IDs, p.Alone != nil)
 	}
-	s.sum = newSum(s)
+	var why string
+	if s.sum, why = takeMerge(s, p.IDs); why != "" {
+		return refuse("%s", why)
+	}
+	if s.sum == nil {
+		s.sum = newSum(s)
+	}
 	s.add(p.IDs)
 	r := s.sum
 	if a := s.combine(ctx, p); a != nil {

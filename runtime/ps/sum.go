@@ -17,6 +17,7 @@ type sum struct {
 	norms    []float64 // of the pieces whose squared norm is known
 	counted  []bool    // these pieces
 	last     bool      // the last contribution is being added
+	merged   bool      // both contributions are in Into
 	taken    []spec.Contribution
 	resident bool // the sums are on the worker's device
 	squares  engine.Squares
@@ -40,9 +41,11 @@ func newSum(s *Server) *sum {
 		from, _ := g.Share(g.n, g.Mine)
 		r.Into = own
 		r.Merge = func(into, left, right []float32) {
-			if r.last && len(into) > 0 && &into[0] == &own[0] { // these are the sums of all contributions
+			switch {
+			case r.merged:
+			case r.last && len(into) > 0 && &into[0] == &own[0]: // these are the sums of all contributions
 				r.addShare(whole, pieces, from, left, right)
-			} else {
+			default:
 				addInto(into, left, right)
 			}
 		}

@@ -6,11 +6,14 @@ package ps
 
 // giveBack ends the use of a contribution's memory. Called with mu held.
 func (c *contribution) giveBack(s *Server) {
-	if c.lent != nil {
+	switch {
+	case c.busy:
+		c.unwanted = true
+	case c.lent != nil:
 		c.lent()
-		return
+	default:
+		s.sums.give(c.sums)
 	}
-	s.sums.give(c.sums)
 }
 
 // loans are lent contributions that are being added up, by their memory.
@@ -52,3 +55,6 @@ func (l loans) end(s *Server, spare [][]float32) {
 func (m Member) Loans() (loans, own, all int64) {
 	return m.loans.Load(), m.own.Load(), m.pushes.Load()
 }
+
+// Merges returns how many contributions of another member this one has added up as they arrived.
+func (m Member) Merges() int64 { return m.merges.Load() }

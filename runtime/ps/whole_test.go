@@ -87,7 +87,7 @@ func TestLoansEnd(t *testing.T) {
 	}
 	ended := 0
 	lend := func(p wire.Push) wire.Answer {
-		return accept(s, &contribution{p, make([]float32, 4), func() { ended++ }})
+		return accept(s, &contribution{Push: p, sums: make([]float32, 4), lent: func() { ended++ }})
 	}
 	if a := lend(push(1, true, 9)); a.Refused == "" || ended != 1 {
 		t.Errorf("a late contribution: %+v, %d loans have ended", a, ended)

@@ -1,6 +1,9 @@
 package wire
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // Lend returns the values of the message just received in the memory that both ends of the
 // connection share, without a copy, and the function to call once they are not needed any
@@ -36,12 +39,20 @@ func (s *segment) values(body uint64, n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&s.slot(body)[0])), n)
 }
 
-// Place is memory, shared with the peer, where a body is made before it is sent.
+// Place is memory where a body is made before it is sent: shared with the peer, or of this
+// process.
 type Place struct {
 	Values  []float32
-	segment *segment
+	segment *segment // nil: it is of this process
 	body    uint64
+	users   atomic.Int32 // without a segment
 }
+
+// NewPlace returns memory of this process as a place that is not in use.
+func NewPlace(values []float32) *Place { return &Place{Values: values} }
+
+// Users returns how many users memory of this process has.
+func (p *Place) Users() int { return int(p.users.Load()) }
 
 // Reserve returns memory for the values of a body to come. A frame whose body is all of it
 // travels without a copy; until then, bodies of other frames take the socket. Also after
@@ -74,6 +85,10 @@ func (c *Conn) Waits(p *Place) bool {
 
 // Hold adds a user of the memory, who calls Release as well.
 func (p *Place) Hold() {
+	if p.segment == nil {
+		p.users.Add(1)
+		return
+	}
 	p.segment.mu.Lock()
 	defer p.segment.mu.Unlock()
 	p.segment.uses[p.body%slots]++
@@ -81,6 +96,10 @@ func (p *Place) Hold() {
 
 // Release ends the use of the memory by the caller of Reserve or Hold.
 func (p *Place) Release() {
+	if p.segment == nil {
+		p.users.Add(-1)
+		return
+	}
 	p.segment.mu.Lock()
 	defer p.segment.mu.Unlock()
 	if p.body > p.segment.bodies { // it was not sent

@@ -5,25 +5,52 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// peerOf returns the connection to the only server; nil: there are several.
-func (s *servers) peerOf(int64) *wire.Conn {
+// reserve returns memory that is shared with the only server; nil: there are several.
+func (s *servers) reserve(_ int64, values int, present *wire.Place) *wire.Place {
 	if len(s.peers) > 1 {
 		return nil
 	}
-	return s.peers[0].conn
+	return reserveFor(s.peers[0].conn, values, present)
+}
+
+// reserveFor returns memory that is shared with a peer.
+func reserveFor(peer *wire.Conn, values int, present *wire.Place) *wire.Place {
+	if present != nil && peer.Waits(present) {
+		return present
+	}
+	return peer.Reserve(values)
 }
 
 func (s *servers) letGo() bool { return false }
 
-// peerOf returns the connection to the other one of two members that push whole vectors.
-func (g *group) peerOf(term int64) *wire.Conn {
+// reserve returns memory that is shared with the other one of two members that push whole
+// vectors. Other members lend their share of a contribution to their holder: in memory of this
+// process, twice where a lease begins before the update with the former one is made.
+func (g *group) reserve(term int64, values int, present *wire.Place) *wire.Place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.term != term || !g.at.Whole {
+	switch {
+	case g.term != term || len(g.at.Members) < 2:
+		return nil
+	case g.at.Whole:
+		if m := g.links[g.at.Members[1-g.at.Mine]]; m != nil {
+			return reserveFor(m.conn, values, present)
+		}
 		return nil
 	}
-	if m := g.links[g.at.Members[1-g.at.Mine]]; m != nil {
-		return m.conn
+	for i := range g.lendable {
+		p := g.lendable[i]
+		if p == nil {
+			p = wire.NewPlace(make([]float32, values))
+			g.lendable[i] = p
+		}
+		if p == present && p.Users() == 1 {
+			return p
+		}
+		if p.Users() == 0 {
+			p.Hold()
+			return p
+		}
 	}
 	return nil
 }
@@ -65,17 +92,14 @@ func (s *session) borrowSums(b *batch) error {
 	if engine.BorrowerOf(s.replica) == nil {
 		return nil
 	}
-	var to *wire.Conn
+	var to *wire.Place
 	if !s.Spec.Deterministic || b.Leaves() == 1 { // else the tree has the sums
-		to = s.exchange.peerOf(b.Term)
+		to = s.exchange.reserve(b.Term, s.values, s.place)
 	}
-	if to == nil {
-		return s.moveSums(nil)
-	}
-	if s.place != nil && to.Waits(s.place) {
+	if to != nil && to == s.place {
 		return nil
 	}
-	return s.moveSums(to.Reserve(s.values))
+	return s.moveSums(to)
 }
 
 // moveSums lets the replica add up sums in another place; nil: in memory of its own.

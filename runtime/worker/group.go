@@ -57,6 +57,8 @@ type group struct {
 	change chan struct{}      // is closed when term changes
 	over   bool               // the session has ended
 
+	lendable [2]*wire.Place // memory of sums that the holder borrows, once it is needed
+
 	borrowed func() // lets the parameters go that the replica has borrowed; nil: it has not
 }
 
@@ -342,17 +344,20 @@ func (g *group) contribute(p wire.Push, sums spans, in *wire.Place, then func(re
 	}
 	f := &flight{then: then}
 	f.left.Store(int32(len(links)))
-	n := sums.length()
-	for k := range links { // each member begins with another one, and its own share is the last
-		i := (at.Mine + 1 + k) % len(links)
+	n, first := sums.length(), at.Mine+1 // each member begins with another one, and its own share is the last
+	if in != nil && !at.Whole {          // unless it is lent: the sum is made as the others arrive
+		first--
+	}
+	for k := range links {
+		i := (first + k) % len(links)
 		m := links[i]
 		from, to := at.Share(n, i)
 		parts := sums.slice(from, to)
 		if i == at.Mine {
 			var lent func()
-			if in != nil && at.Whole {
+			if in != nil {
 				in.Hold()
-				parts, lent = [][]float32{in.Values}, in.Release
+				parts, lent = [][]float32{in.Values[from:to]}, in.Release
 			}
 			if a := g.holder.Contribute(p, parts, lent); a.Refused != "" {
 				f.refused.Store(true)

@@ -22,5 +22,5 @@ func (r *Reducer) Run(ctx context.Context) error { return r.group.run(ctx) }
 // Contribute gives every member its share of a vector, and does not wait for the update.
 // sums must stay as they are until the update is made.
 func (r *Reducer) Contribute(p wire.Push, sums []float32) error {
-	return r.group.contribute(p, spans{{0, sums}}, nil, func(bool) error { return nil })
+	return r.group.contribute(p, spans{{0, sums}}, wire.NewPlace(sums), func(bool) error { return nil })
 }

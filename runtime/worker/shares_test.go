@@ -41,10 +41,11 @@ func (c pausing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// reducing is a member of a group whose only contributor to an update is one of two members:
-// the others may be behind.
+// reducing is a member of a group. The only contributor to an update is one of two members, and
+// the others may be behind; or every member contributes.
 type reducing struct {
 	rank    int
+	every   int // members that contribute to each update; 0: one
 	holder  ps.Member
 	reducer *worker.Reducer
 	link    *wire.Conn // of its coordinator
@@ -57,8 +58,18 @@ const sharesTerm = 3
 // of returns each value of the contribution to the update of a version.
 func of(version int64) float32 { return float32(1 + version%7) }
 
-// contributor returns the rank that contributes to the update of a version.
-func contributor(version int64) int { return int(version/5) % 2 }
+// contributes reports whether the member contributes to the update of a version.
+func (m *reducing) contributes(version int64) bool {
+	return m.every > 0 || m.rank == int(version/5)%2
+}
+
+// contributions returns the numbers of the contributions to the update of a version.
+func (m *reducing) contributions(version int64) (ids []int64) {
+	for i := range int64(max(1, m.every)) {
+		ids = append(ids, version*int64(max(1, m.every))+i+1)
+	}
+	return ids
+}
 
 // start starts a member, which ends with ctx.
 func (m *reducing) start(ctx context.Context, running *errgroup.Group) (address string, err error) {
@@ -107,13 +118,14 @@ func (m *reducing) contribute(ctx context.Context, n int, updates int64) error {
 			release()
 		}
 		want -= of(version)
-		if version == updates || contributor(version) != m.rank {
+		if version == updates || !m.contributes(version) {
 			continue
 		}
 		for i := range sums {
 			sums[i] = of(version)
 		}
-		p := wire.Push{ID: version + 1, Version: version, Exact: true, Weight: 1, Leaves: 1}
+		ids := m.contributions(version)
+		p := wire.Push{ID: ids[m.rank%len(ids)], Version: version, Exact: true, Weight: 1, Leaves: 1}
 		p.Term = sharesTerm
 		if err := m.reducer.Contribute(p, sums); err != nil {
 			return err
@@ -124,7 +136,7 @@ func (m *reducing) contribute(ctx context.Context, n int, updates int64) error {
 
 // reduce makes updates with some members. The coordinator asks every member for all updates at
 // once: only the shares keep the members together.
-func reduce(t *testing.T, members, n int, updates int64) {
+func reduce(t *testing.T, members, every, n int, updates int64) []*reducing {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, errors.New("a share is lost"))
 	defer cancel()
@@ -134,7 +146,7 @@ func reduce(t *testing.T, members, n int, updates int64) {
 	defer stop()
 	all, group := make([]*reducing, members), wire.Group{}
 	for rank := range all {
-		all[rank] = &reducing{rank: rank}
+		all[rank] = &reducing{rank: rank, every: every}
 		address, err := all[rank].start(serving, &running)
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +177,8 @@ func reduce(t *testing.T, members, n int, updates int64) {
 		working.Go(func() error { return m.contribute(ctx, n, updates) })
 		working.Go(func() error { // requests wait in the connection
 			for version := range updates {
-				p := wire.Prepare{Term: sharesTerm, Version: version, IDs: []int64{version + 1}, Weight: 1, Alone: &recipe}
+				ids := m.contributions(version)
+				p := wire.Prepare{Term: sharesTerm, Version: version, IDs: ids, Weight: float64(len(ids)), Alone: &recipe}
 				if err := m.link.Send(wire.TypePrepare, p, nil); err != nil {
 					return err
 				}
@@ -193,6 +206,7 @@ func reduce(t *testing.T, members, n int, updates int64) {
 	if err := working.Wait(); err != nil {
 		t.Error(err)
 	}
+	return all
 }
 
 // No member misses a share of the sums, though the others run ahead of it as far as they can:
@@ -202,7 +216,22 @@ func TestSharesReachAMemberThatIsBehind(t *testing.T) {
 	for cores := 1; cores <= 4; cores++ {
 		runtime.GOMAXPROCS(cores)
 		for _, members := range []int{2, 3, 4} {
-			t.Run(fmt.Sprintf("%d members, %d cores", members, cores), func(t *testing.T) { reduce(t, members, 10*members+1, 150) })
+			t.Run(fmt.Sprintf("%d members, %d cores", members, cores), func(t *testing.T) { reduce(t, members, 0, 10*members+1, 150) })
+		}
+	}
+}
+
+// Of two members, the one that contributes first adds up a long contribution of the other one as
+// it arrives. The members of a larger group do not.
+func TestContributionsAreMergedOfTwoMembers(t *testing.T) {
+	const n, updates = 300_001, 40
+	for members := 2; members <= 3; members++ {
+		merges := int64(0)
+		for _, m := range reduce(t, members, members, n, updates) {
+			merges += m.holder.Merges()
+		}
+		if (merges > 0) != (members == 2) {
+			t.Errorf("%d members have added up %d contributions as they arrived", members, merges)
 		}
 	}
 }
