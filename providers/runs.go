@@ -54,8 +54,8 @@ type RunReduction struct {
 	Floats    int     `json:"floats"`
 	Bytes     int     `json:"bytes"`
 	Updates   int     `json:"updates"`         // that were measured
-	Seconds   float64 `json:"seconds"`         // median
-	Fastest   float64 `json:"fastest_seconds"` // mean of the fastest 5 in a row
+	Seconds   float64 `json:"seconds"`         // median of the means of 5 updates in a row
+	Fastest   float64 `json:"fastest_seconds"` // the lowest of these means
 	Bandwidth float64 `json:"bytes_per_second"`
 }
 

@@ -39,8 +39,8 @@ type reduced struct {
 	Floats  int     `json:"floats"`
 	Members int     `json:"workers"`
 	Updates int     `json:"updates"`         // that were measured
-	Seconds float64 `json:"seconds"`         // median of an update
-	Fastest float64 `json:"fastest_seconds"` // mean of the fastest leastUpdates in a row
+	Seconds float64 `json:"seconds"`         // of an update: median of the means of leastUpdates in a row
+	Fastest float64 `json:"fastest_seconds"` // the lowest of these means
 	Vectors float64 `json:"vectors"`         // in the memory of rank 0, its contribution aside
 }
 

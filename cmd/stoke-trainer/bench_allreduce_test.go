@@ -62,7 +62,7 @@ func TestBenchAllReduce(t *testing.T) {
 		if err := results.Decode(&r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Floats != n || r.Members != 3 || r.Updates < leastUpdates || r.Seconds <= 0 || r.Fastest <= 0 {
+		if r.Floats != n || r.Members != 3 || r.Updates < leastUpdates || r.Seconds <= 0 || r.Fastest <= 0 || r.Fastest > r.Seconds {
 			t.Errorf("result %+v", r)
 		}
 		if values := r.Vectors * float64(n); values > float64(3*n+len(all)) { // parameters, contributions and sums

@@ -111,26 +111,24 @@ func (c *reduceConductor) time(term int64, n int) (reduced, error) {
 		}
 		last = now
 	}
-	result.Updates, result.Fastest = len(took), fastestRow(took)
-	slices.Sort(took)
-	result.Seconds = took[len(took)/2]
+	rows := averageRows(took)
+	result.Updates, result.Seconds, result.Fastest = len(took), rows[len(rows)/2], rows[0]
 	result.Vectors = float64(c.holder.Values()) / float64(n)
 	return result, nil
 }
 
-// fastestRow returns the mean time of the fastest leastUpdates updates in a row. The time of one
-// update may be short only because the answer before it was read late.
-func fastestRow(took []float64) float64 {
-	row := 0.0
-	for _, t := range took[:leastUpdates] {
-		row += t
+// averageRows returns the mean times of all leastUpdates updates in a row, in rising order. The
+// time of one update may be short only because the answer before it was read late.
+func averageRows(took []float64) (means []float64) {
+	for i := range len(took) - leastUpdates + 1 {
+		sum := 0.0
+		for _, t := range took[i : i+leastUpdates] {
+			sum += t
+		}
+		means = append(means, sum/leastUpdates)
 	}
-	fastest := row
-	for i, t := range took[leastUpdates:] {
-		row += t - took[i]
-		fastest = min(fastest, row)
-	}
-	return fastest / leastUpdates
+	slices.Sort(means)
+	return means
 }
 
 // ask sends a request for the update of a version to all members.

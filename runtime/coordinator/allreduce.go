@@ -368,12 +368,12 @@ func (a *allReduce) commit(ctx context.Context, all []proposal) ([]outcome, erro
 	return append(made, outcome{math.Sqrt(answers[0].SquaredNorm), answers[0].Finite}), nil
 }
 
-// reportBeforePush reports whether a share is short enough for members to wait for it.
-// With a lost contribution a worker was lost, too: another group is formed anyway.
-func (a *allReduce) reportBeforePush() bool { return model.Length(a.workload.Vars) <= maxEarly }
+// reportBeforePush is for vectors of any length: a contribution is lost with its worker only,
+// and then another group is formed anyway.
+func (a *allReduce) reportBeforePush() bool { return true }
 
-// commitBeforeReports is like reportBeforePush: a member that is lost ends the call.
-func (a *allReduce) commitBeforeReports() bool { return a.reportBeforePush() }
+// commitBeforeReports is true, as a member that is lost ends the call.
+func (a *allReduce) commitBeforeReports() bool { return true }
 
 // hold lets one member keep its parameters.
 func (a *allReduce) hold(ctx context.Context, at point) error {

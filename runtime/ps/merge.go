@@ -24,7 +24,10 @@ type merge struct {
 // with mu held.
 func beginMerge(s *Server, p wire.Push) *merge {
 	g, request := s.group, s.awaited
-	if g == nil || g.Whole || g.merge != nil || request == nil || len(request.IDs) != 2 || g.whole == nil && g.owed > 0 {
+	if g == nil || len(g.Members) != 2 || g.Whole || g.merge != nil || g.whole == nil && g.owed > 0 {
+		return nil
+	}
+	if request == nil || len(request.IDs) != 2 {
 		return nil
 	}
 	i := slices.Index(request.IDs, p.ID)
@@ -32,7 +35,7 @@ func beginMerge(s *Server, p wire.Push) *merge {
 		return nil
 	}
 	own := s.pending[request.IDs[1-i]]
-	if own == nil || own.sums == nil {
+	if own == nil || own.sums == nil || !own.Exact || !p.Exact {
 		return nil
 	}
 	m := &merge{sum: newSum(s), own: own, other: p.ID, version: s.version}

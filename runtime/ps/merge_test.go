@@ -174,7 +174,7 @@ func TestMergeIsOfItsUpdateOnly(t *testing.T) {
 	}
 }
 
-// A contribution is read into a buffer where the request does not lack it only.
+// A contribution is merged only if a waiting request lacks nothing else.
 func TestMergeNeedsItsRequest(t *testing.T) {
 	for name, change := range map[string]func(*merging){
 		"no request":        func(m *merging) { m.s.awaited = nil },

@@ -135,8 +135,9 @@ func (s *Server) push(l *link, m *wire.Message) error {
 	switch {
 	case merged != nil:
 		err = l.BodyParts(m, &merged.room)
-		whole = merged.end(s, err == nil)
-		s.merges.Add(1)
+		if whole = merged.end(s, err == nil); whole {
+			s.merges.Add(1)
+		}
 	case c.lent != nil:
 		s.loans.Add(1)
 	default:
@@ -170,7 +171,7 @@ func (l *link) answerPush(p wire.Push, a wire.Answer) error {
 	return l.answer(a)
 }
 
-// refuseUnread refuses a push that was not read.
+// refuseUnread refuses a push whose values were not read, or do not count.
 func (s *Server) refuseUnread(p wire.Push) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

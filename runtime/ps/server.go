@@ -88,9 +88,10 @@ type point struct{ term, version int64 }
 type contribution struct {
 	wire.Push
 	sums []float32
-	lent func() // lets the connection have the memory of sums again; nil: they are of the server's pool
+	lent func() // gives the memory of sums back to its owner; nil: it is of the server's pool
 
-	busy, unwanted bool // they are being read for a merge, whose end gives back what is not wanted
+	busy     bool // a merge reads sums
+	unwanted bool // the end of that merge gives them back
 }
 
 // New makes an empty server. place is where checkpoints lie, nil where the
@@ -255,7 +256,7 @@ func (s *Server) add(ids []int64) {
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
 		s.sum.last = i == len(ids)-1
-		lent.end(s, s.sum.Add(lent.take(s, c, i > 0 && len(ids) > 2), c.Leaves))
+		lent.end(s, s.sum.Add(lent.take(s, c, i > 0 && i < len(ids)-1 && len(ids) > 2), c.Leaves))
 	}
 	lent.end(s, s.sum.Finish())
 }
@@ -331,7 +332,9 @@ func (s *Server) gather(ctx context.Context, p wire.Prepare) (missing int64) {
 		}
 		timer.Stop()
 		s.mu.Lock()
-		s.awaited = nil
+		if s.awaited == &p { // else it is of another coordinator
+			s.awaited = nil
+		}
 	}
 	return 0
 }

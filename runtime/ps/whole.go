@@ -1,8 +1,8 @@
 package ps
 
-// In a group of two members each adds up all of the vector: the other one's contribution where
-// that came to, in the memory that the two processes share, and its own one in such memory too,
-// where the engine has added it up there.
+// In a group of two members, contributions are added up where they are. The own one is in the
+// worker's memory. Where the members push whole vectors, that memory and the other one's are
+// shared by the two processes; else merge.go adds the other one as it arrives.
 
 // giveBack ends the use of a contribution's memory. Called with mu held.
 func (c *contribution) giveBack(s *Server) {
@@ -23,6 +23,9 @@ type loans map[*float32]func()
 // and it is lent. Called with mu held.
 func (l *loans) take(s *Server, c *contribution, grows bool) []float32 {
 	switch {
+	case len(c.sums) == 0: // a group of more members than values
+		c.giveBack(s)
+		return nil
 	case c.lent == nil:
 		return c.sums
 	case grows:
@@ -49,9 +52,9 @@ func (l loans) end(s *Server, spare [][]float32) {
 	}
 }
 
-// Loans returns how many contributions this member has added up in memory that it shares with
-// another one, without a copy: of other members, and of its own worker; and how many of other
-// members it has received at all.
+// Loans returns how many contributions this member has added up without a copy: of another
+// member, in memory that they share, and of its own worker; and how many of other members it
+// has received at all.
 func (m Member) Loans() (loans, own, all int64) {
 	return m.loans.Load(), m.own.Load(), m.pushes.Load()
 }

@@ -112,3 +112,24 @@ func TestLoansEnd(t *testing.T) {
 		t.Errorf("contributions to other parameters: %+v, %d loans have ended", a, ended)
 	}
 }
+
+// A member of a group of more members than values has a share of no value.
+func TestEmptyShareIsAddedUp(t *testing.T) {
+	s := newServer(io.Discard)
+	group := &wire.Group{Members: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}}
+	vars := []model.Var{{Name: "w", Len: 2}}
+	if a := restore(t, s, wire.Restore{Term: 3, To: 2, Vars: vars, Recipe: recipe, Exact: true, Group: group}, make([]float32, 2)); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	returned := 0
+	s.sum = newSum(s)
+	for id := int64(1); id <= 3; id++ {
+		if a := accept(s, &contribution{Push: push(id, true, 0), sums: []float32{}, lent: func() { returned++ }}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+	}
+	s.add([]int64{1, 2, 3})
+	if returned != 3 || s.sum.weight != 3 {
+		t.Errorf("%d of 3 contributions are given back, of the weight %g", returned, s.sum.weight)
+	}
+}

@@ -25,8 +25,8 @@ type exchange interface {
 	pull(ctx context.Context, r engine.Replica, want loaded, exact bool, has *loaded) error
 	// reload lets the next pull fill a new replica.
 	reload()
-	// reserve returns memory for the sums of a lease of a term, from where contribute sends
-	// them without a copy: present, where that serves. nil: there is none.
+	// reserve returns memory for the sums of a lease of a term that contribute sends without a
+	// copy; it returns present where that is still free. nil: there is none.
 	reserve(term int64, values int, present *wire.Place) *wire.Place
 	// letGo lets the parameters go that the replica has borrowed in pull, once a lease is
 	// computed: they may change from then on. It reports whether it had borrowed any.

@@ -57,7 +57,7 @@ type group struct {
 	change chan struct{}      // is closed when term changes
 	over   bool               // the session has ended
 
-	lendable [2]*wire.Place // memory of sums that the holder borrows, once it is needed
+	lendable [2]*wire.Place // memory of sums that the holder borrows; nil: not made yet
 
 	borrowed func() // lets the parameters go that the replica has borrowed; nil: it has not
 }

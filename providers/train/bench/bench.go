@@ -24,8 +24,8 @@ type Result struct {
 	Floats  int     `json:"floats"`
 	Workers int     `json:"workers"`
 	Updates int     `json:"updates"`
-	Seconds float64 `json:"seconds"`         // median of an update
-	Fastest float64 `json:"fastest_seconds"` // mean of the fastest 5 in a row
+	Seconds float64 `json:"seconds"`         // median of the means of 5 updates in a row
+	Fastest float64 `json:"fastest_seconds"` // the lowest of these means
 }
 
 // Files of the members, in the folder of the program's code: a launcher keeps that
