@@ -74,18 +74,21 @@ func list() error {
 		return err
 	}
 	fmt.Printf("%-24s %-8s %7s %7s %10s  %s\n", "suite", "run by", "wall s", "CPU s", "on", "about")
+	allWall, allCPU, unknown := 0, 0, 0
 	for _, s := range suites() {
 		when := "nightly"
 		if s.gate {
 			when = "gate"
 		}
 		wall, cpu, day := c.cost(s.name)
-		if day == "" {
+		if allWall, allCPU = allWall+wall, allCPU+cpu; day == "" {
+			unknown++
 			fmt.Printf("%-24s %-8s %7s %7s %10s  %s\n", s.name, when, "", "", "", s.about)
 			continue
 		}
 		fmt.Printf("%-24s %-8s %7d %7d %10s  %s\n", s.name, when, wall, cpu, day, s.about)
 	}
+	fmt.Printf("%-24s %-8s %7d %7d %10s  without the %d suites that have not run whole here\n", "all", "", allWall, allCPU, "", unknown)
 	return nil
 }
 
