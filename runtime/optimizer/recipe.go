@@ -107,20 +107,21 @@ func SquaredNorm(sums []float32, weight float64, vars []model.Var) float64 {
 	return total / (weight * weight)
 }
 
-// squares adds up squares in four rows, so that an addition need not wait for
-// the one before it.
+// squareRows is in how many rows squares adds up: an addition need not wait for the one before it.
+const squareRows = 16
+
+// squares adds up squares in rows, and the rows by halves.
 func squares(v []float32) float64 {
-	a, b, c, d, n := squaresFirst(v)
-	for v = v[n:]; len(v) >= 4; v = v[4:] {
-		a += float64(v[0]) * float64(v[0])
-		b += float64(v[1]) * float64(v[1])
-		c += float64(v[2]) * float64(v[2])
-		d += float64(v[3]) * float64(v[3])
+	var rows [squareRows]float64
+	for i, x := range v[squaresFirst(v, &rows):] {
+		rows[i%squareRows] += float64(x) * float64(x)
 	}
-	for _, x := range v {
-		a += float64(x) * float64(x)
+	for half := squareRows / 2; half > 0; half /= 2 {
+		for i := range half {
+			rows[i] += rows[i+half]
+		}
 	}
-	return a + b + (c + d)
+	return rows[0]
 }
 
 // ClipScale is the factor that brings a mean gradient of the given squared

@@ -21,7 +21,7 @@ func sgd8(into, w, s *float32, n int, gradient, decay, rate float32)
 func add8(into, left, right *float32, n int)
 
 //go:noescape
-func squares4(v *float32, n int, rows *[4]float64)
+func squares16(v *float32, n int, rows *[squareRows]float64)
 
 //go:noescape
 func residues8(v *float32, n int, rows *[8]float32)
@@ -65,14 +65,13 @@ func addFirst(into, left, right []float32) int {
 	return n
 }
 
-// squaresFirst begins squares: its sums in four rows.
-func squaresFirst(v []float32) (a, b, c, d float64, n int) {
-	if n = countWhole(len(v), 4); n == 0 {
-		return
+// squaresFirst begins squares: it sets the rows.
+func squaresFirst(v []float32, rows *[squareRows]float64) int {
+	n := countWhole(len(v), squareRows)
+	if n > 0 {
+		squares16(&v[0], n, rows)
 	}
-	var rows [4]float64
-	squares4(&v[0], n, &rows)
-	return rows[0], rows[1], rows[2], rows[3], n
+	return n
 }
 
 // finiteFirst begins Finite: not is 0 where all of the first n elements are finite,

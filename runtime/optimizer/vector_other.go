@@ -8,7 +8,7 @@ func (Recipe) momentumFirst(into, w, slot, s []float32, gradient, decay float32)
 
 func (Recipe) sgdFirst(into, w, s []float32, gradient, decay float32) int { return 0 }
 
-func squaresFirst([]float32) (a, b, c, d float64, n int) { return }
+func squaresFirst([]float32, *[squareRows]float64) int { return 0 }
 
 func finiteFirst([]float32) (not float32, n int) { return }
 

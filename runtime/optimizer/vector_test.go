@@ -101,16 +101,17 @@ func TestSquaresInRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range sizes {
 		v := random(r, n)
-		var rows [4]float64
+		var rows [16]float64
 		for i, x := range v {
-			row := i % 4
-			if i >= n-n%4 {
-				row = 0
-			}
-			rows[row] += float64(x) * float64(x)
+			rows[i%16] += float64(x) * float64(x)
 		}
-		if got, want := squares(v), rows[0]+rows[1]+(rows[2]+rows[3]); got != want {
-			t.Errorf("squares of %d elements: %v, want %v", n, got, want)
+		for _, half := range []int{8, 4, 2, 1} {
+			for i := range half {
+				rows[i] += rows[i+half]
+			}
+		}
+		if got := squares(v); got != rows[0] {
+			t.Errorf("squares of %d elements: %v, want %v", n, got, rows[0])
 		}
 	}
 }
