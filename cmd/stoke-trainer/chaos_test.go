@@ -98,8 +98,9 @@ func (s *storm) holders() int {
 	return s.workers // the message about the first group does not have its members
 }
 
-// strike does one thing to the run. At least one worker is left as it is.
-func (s *storm) strike() {
+// strike does one thing to the run, and reports whether it did: a single worker is left as it
+// is, and a coordinator that is away does not answer.
+func (s *storm) strike() bool {
 	all := s.live()
 	victim := process{}
 	if len(all) > 1 {
@@ -118,18 +119,18 @@ func (s *storm) strike() {
 		}
 		c := client(s.t, s.folder)
 		if err := c.Change(context.Background(), spec.LiveChange{Workers: &n}); err != nil {
-			return // the coordinator is away, or the run has ended
+			return false // the coordinator is away, or the run has ended
 		}
 		s.workers = n
 	case victim.pid == 0:
-		return
+		return false
 	case kind == "kill":
 		s.stopped[victim.pid] = true
 		_ = syscall.Kill(victim.pid, syscall.SIGKILL) // it may have ended
 	case kind == "stop":
 		s.stopped[victim.pid] = true
 		if syscall.Kill(victim.pid, syscall.SIGSTOP) != nil {
-			return
+			return false
 		}
 		time.Sleep(time.Duration(s.random.IntN(5000)) * time.Millisecond)
 		_ = syscall.Kill(victim.pid, syscall.SIGCONT) // it may have been replaced
@@ -137,6 +138,7 @@ func (s *storm) strike() {
 		s.separate(victim, all, kind == "hole")
 	}
 	s.kinds[kind]++
+	return true
 }
 
 // separate lets a worker and another one not reach each other for a while. Both stay as
@@ -178,7 +180,7 @@ func chaosEvents(t *testing.T) int {
 func TestChaosOfAllReduce(t *testing.T) {
 	t.Parallel()
 	events := chaosEvents(t)
-	s := reducing(4, events) // some six updates for each event, of the 38 in an epoch
+	s := reducing(4, 2*events) // some six updates for each event, of the 38 in an epoch
 	calm := launch(t, reducing(1, s.Epochs))
 	calm.start()
 	if st := calm.wait(); st.Phase != spec.Succeeded {
@@ -199,11 +201,11 @@ func TestChaosOfAllReduce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before []process
-	for range events {
+	for done := 0; done < events; {
 		st.settle()
 		now := st.live()
-		if status(t, r.folder).Phase.Final() {
-			break
+		if is := status(t, r.folder); is.Phase.Final() {
+			t.Fatalf("the run ended after %d of %d events: %+v", done, events, is)
 		}
 		for _, p := range before {
 			if !st.stopped[p.pid] && !slices.Contains(now, p) {
@@ -211,7 +213,9 @@ func TestChaosOfAllReduce(t *testing.T) {
 			}
 		}
 		before = now
-		st.strike()
+		if st.strike() {
+			done++
+		}
 	}
 	if err := os.Remove(cuts); err != nil {
 		t.Fatal(err)
