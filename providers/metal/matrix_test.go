@@ -246,8 +246,8 @@ func isTried(n int) bool { return allCases || bits.OnesCount(uint(n))%2 == 0 }
 
 // live tries (right before us | changed by us) × (drifted by hand | not) ×
 // (declared no more | destroyed): the nth machine and the ith group are in one
-// of the eight cases, and eight machines in all of them. The machines that isTried takes
-// without allCases are in four, in which each pair of circumstances occurs.
+// of the eight cases, and eight machines in all of them. Without allCases four machines are
+// tried, and each pair of these circumstances occurs in them.
 func (x *matrix) live(n int) {
 	is := func(i, bit int) bool { return (n^together(x.samples, i))>>bit&1 == 1 }
 	right := func(i int) bool { return is(i, 0) }

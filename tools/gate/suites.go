@@ -71,9 +71,11 @@ var (
 	real     = []string{"STOKE_KUBE=required"}
 	controls = []string{"providers/kube/...", "providers/connect/kubetest", "providers/connect/kubernetes", "providers/train/launch/kubernetes",
 		"providers/metal/addons", "providers/metal/drain", "providers/metal/member", "providers/metal/kubeadm"}
-	onMachines = []string{"providers/metal/...", "providers/connect/ssh"}
-	podNeeds   = []need{machines, kubernetes, containerd}
-	allNeeds   = []need{machines, kubernetes, containerd, network, devices}
+	onMachines     = []string{"providers/metal/...", "providers/connect/ssh"}
+	growOnMachines = []string{"TestMatrix", "TestMatrixFirewall", "TestPlanAfterARefusedApply", "TestPlanAfterARefusedCluster",
+		"TestPlanAfterARefusedFirewall", "TestPlanAfterARefusedNode"}
+	podNeeds = []need{machines, kubernetes, containerd}
+	allNeeds = []need{machines, kubernetes, containerd, network, devices}
 )
 
 // suites are in the order in which they run.
@@ -121,8 +123,7 @@ func suites() []suite {
 		{name: "e2e-gke-kills", about: "stoke killed at every call by which it changes something on Google Cloud", tags: e2e, packages: []string{"cmd/stoke"},
 			run: "^TestGoogleKillsEverywhere$", parallel: 6, timeout: 30 * time.Minute},
 		{name: "e2e-metal", about: "bare-metal hosts: every resource through its whole life", tags: e2e, tagged: true, real: true, needs: []need{machines},
-			packages: onMachines, skip: special + "|" + cuts, except: []string{"providers/metal/kubeadm"}, grow: []string{"TestMatrix", "TestMatrixFirewall", "TestPlanAfterARefusedApply", "TestPlanAfterARefusedCluster",
-				"TestPlanAfterARefusedFirewall", "TestPlanAfterARefusedNode"}, processes: 3, parallel: 3, timeout: 30 * time.Minute},
+			packages: onMachines, skip: special + "|" + cuts, except: []string{"providers/metal/kubeadm"}, grow: growOnMachines, processes: 3, parallel: 3, timeout: 30 * time.Minute},
 		{name: "e2e-cut", about: "the same, cut and killed at many moments, and with thousands of connections", tags: e2e, tagged: true, real: true,
 			needs: []need{machines}, packages: onMachines, run: cuts, skip: special, processes: 3, parallel: 3, timeout: 30 * time.Minute},
 		{name: "e2e-kube", about: "all that talks to Kubernetes, on a real control plane", tags: e2e, real: true, needs: []need{kubernetes}, env: real,
