@@ -123,9 +123,12 @@ func (s *stored) Read(ctx context.Context, records []int64, features, labels []b
 	buffer := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
 	most := len(*buffer) / storedRecord(s.about)
-	for done := 0; done < len(records); {
+	for done, loaded := 0, 0; done < len(records); {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if done >= loaded {
+			loaded = s.load(records, done)
 		}
 		n := 1
 		for n < most && done+n < len(records) && records[done+n] == records[done]+int64(n) {
@@ -137,6 +140,23 @@ func (s *stored) Read(ctx context.Context, records []int64, features, labels []b
 		done += n
 	}
 	return nil
+}
+
+// load loads the next records of a mapped file, from an index on, into the processor's caches. It
+// returns the index of the first record that it has not loaded.
+func (s *stored) load(records []int64, from int) (to int) {
+	if s.mapped == nil {
+		return len(records)
+	}
+	const room = 16 << 10 // bytes of the smallest cache that are used
+	var places [32]int64
+	record := storedRecord(s.about)
+	n := min(len(records)-from, len(places), max(1, room/record))
+	for i, number := range records[from : from+n] {
+		places[i] = s.first + max(0, number)*int64(record)
+	}
+	s.mapped.load(places[:n], min(record, room))
+	return from + n
 }
 
 // run reads n records from number on.
