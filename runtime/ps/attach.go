@@ -66,7 +66,7 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 		s.drop(id)
 	}
 	if s.sum != nil {
-		s.sums.give(s.sum.Clear()...)
+		s.sum.letGo(s)
 	}
 	s.sum = nil
 	clear(s.void)

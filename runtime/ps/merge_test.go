@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -90,7 +91,7 @@ func TestContributionsAreMergedAsTheyArrive(t *testing.T) {
 			other := make([]float32, to-from)
 			fill(other, 7)
 			plain := make([]float32, n)
-			tree := engine.Tree{Merge: addInto, Into: plain[from:to]}
+			tree := engine.Tree{Merge: optimizer.Add, Into: plain[from:to]}
 			tree.Add(m.own, 1)
 			tree.Add(other, 1)
 			m.await(ids...)
@@ -104,7 +105,7 @@ func TestContributionsAreMergedAsTheyArrive(t *testing.T) {
 			}
 			m.s.sum = r
 			m.s.add(ids)
-			want := &sum{Tree: engine.Tree{Merge: addInto}, weight: 2, norms: make([]float64, len(m.s.pieces)), counted: make([]bool, len(m.s.pieces))}
+			want := &sum{weight: 2, norms: make([]float64, len(m.s.pieces)), counted: make([]bool, len(m.s.pieces))}
 			want.whole = &vector{v: plain}
 			wanted := want.squaredNorm(m.s.pieces)
 			first := (from + piece - 1) / piece

@@ -246,21 +246,6 @@ func (s *Server) missing(ids []int64) string {
 	return ""
 }
 
-// add puts contributions that are here into the sum, in the given order. Called
-// with mu held.
-func (s *Server) add(ids []int64) {
-	var lent loans
-	for i, id := range ids {
-		c := s.pending[id]
-		delete(s.pending, id)
-		s.sum.taken = append(s.sum.taken, c.Contribution)
-		s.sum.weight += c.Weight
-		s.sum.last = i == len(ids)-1
-		lent.end(s, s.sum.Add(lent.take(s, c, i > 0 && i < len(ids)-1 && len(ids) > 2), c.Leaves))
-	}
-	lent.end(s, s.sum.Finish())
-}
-
 // prepare makes the update's sum. The only server of a run decides by
 // itself what becomes of it, and so does every member of a group: all have the
 // same sums.
@@ -454,7 +439,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 			return *answer
 		}
 	}
-	s.sums.give(r.Clear()...)
+	r.letGo(s)
 	tellFollowers(s, r, a)
 	if s.group != nil {
 		s.group.begin()

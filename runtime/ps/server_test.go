@@ -144,7 +144,7 @@ func TestBlocksAreAddedUpAsTheirLeases(t *testing.T) {
 		var ids []int64
 		at := 0
 		for i, n := range blocks {
-			tree := engine.Tree{Merge: addInto}
+			tree := engine.Tree{Merge: optimizer.Add}
 			for _, leaf := range v[at : at+n] {
 				tree.Add([]float32{leaf, 0, 0, 0}, 1)
 			}
@@ -159,7 +159,7 @@ func TestBlocksAreAddedUpAsTheirLeases(t *testing.T) {
 		if a := s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: ids, Weight: float64(len(ids))}); a.Error != "" || a.Refused != "" {
 			t.Fatal(a)
 		}
-		return s.sum.Sums()[0]
+		return s.sum.values()[0]
 	}
 	want := ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + v[6])
 	for _, blocks := range [][]int{{1, 1, 1, 1, 1, 1, 1}, {4, 3}, {2, 2, 2, 1}, {4, 2, 1}, {7}, {2, 2, 3}, {1, 1, 2, 1, 1, 1}} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -22,7 +23,8 @@ func TestWholeVectorsAreAddedUp(t *testing.T) {
 			if a := restore(t, s, wire.Restore{Term: 3, To: n, Vars: vars, Recipe: recipe, Exact: true, Group: group}, make([]float32, n)); a != (wire.Answer{}) {
 				t.Fatal(a)
 			}
-			plain := &sum{Tree: engine.Tree{Merge: addInto}, norms: make([]float64, len(s.pieces)), counted: make([]bool, len(s.pieces))}
+			plain := &sum{norms: make([]float64, len(s.pieces)), counted: make([]bool, len(s.pieces))}
+			tree := engine.Tree{Merge: optimizer.Add}
 			ids, loans := []int64(nil), make([]int, count)
 			var memory []*float32
 			s.sum = newSum(s)
@@ -44,16 +46,17 @@ func TestWholeVectorsAreAddedUp(t *testing.T) {
 					t.Fatal(a)
 				}
 				ids = append(ids, c.ID)
-				plain.Add(slices.Clone(v), 1)
+				tree.Add(slices.Clone(v), 1)
 				plain.weight++
 			}
-			plain.Finish()
+			tree.Finish()
+			plain.own = tree.Sums()
 			s.add(ids)
 			if a := s.combine(t.Context(), wire.Prepare{Term: 3}); a != nil {
 				t.Fatal(a)
 			}
 			got := s.sum.values()
-			if !slices.Equal(got, plain.Sums()) || s.sum.squaredNorm(s.pieces) != plain.squaredNorm(s.pieces) {
+			if !slices.Equal(got, plain.own) || s.sum.squaredNorm(s.pieces) != plain.squaredNorm(s.pieces) {
 				t.Errorf("%d contributions, lent %b: other sums than the tree's", count, lent)
 			}
 			for i, times := range loans {

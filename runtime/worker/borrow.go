@@ -23,14 +23,14 @@ func reserveFor(peer *wire.Conn, values int, present *wire.Place) *wire.Place {
 
 func (s *servers) letGo() bool { return false }
 
-// reserve returns memory in a group of two members: where they push whole vectors, it is shared
-// with the other one. Else the holder borrows its share of a contribution, in memory of this
-// process; there are two where a lease begins before the update with the former one is made.
+// reserve returns memory for the sums of a lease: where two members push whole vectors, it is
+// shared with the other one. Else the holder borrows its share of a contribution, in memory of
+// this process; there are two where a lease begins before the update with the former one is made.
 func (g *group) reserve(term int64, values int, present *wire.Place) *wire.Place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.term != term || len(g.at.Members) != 2:
+	case g.term != term:
 		return nil
 	case g.at.Whole:
 		if m := g.links[g.at.Members[1-g.at.Mine]]; m != nil {
