@@ -109,9 +109,14 @@ func (s *storm) strike() bool {
 	kind := []string{"kill", "kill", "stop", "scale", "coordinator", "cut", "hole"}[s.random.IntN(7)]
 	switch {
 	case kind == "coordinator":
-		kill(s.t, s.folder, "coordinator")
+		if !kill(s.t, s.folder, "coordinator") {
+			return false
+		}
 	case kind == "scale":
-		n := 1 + s.random.IntN(6)
+		n := 1 + s.random.IntN(5)
+		if n >= s.workers { // from 1 to 6, except the present number
+			n++
+		}
 		for _, p := range all { // also where the answer is lost, the change may have come
 			if index, _ := strconv.Atoi(strings.TrimPrefix(p.role, "worker ")); index >= n {
 				s.stopped[p.pid] = true
@@ -126,7 +131,9 @@ func (s *storm) strike() bool {
 		return false
 	case kind == "kill":
 		s.stopped[victim.pid] = true
-		_ = syscall.Kill(victim.pid, syscall.SIGKILL) // it may have ended
+		if syscall.Kill(victim.pid, syscall.SIGKILL) != nil {
+			return false
+		}
 	case kind == "stop":
 		s.stopped[victim.pid] = true
 		if syscall.Kill(victim.pid, syscall.SIGSTOP) != nil {

@@ -44,3 +44,21 @@ func TestMembersOfAMachineShareMemory(t *testing.T) {
 		}
 	}
 }
+
+// A worker lends its member the own share of a contribution in larger groups, too.
+func TestMembersBorrowTheirShares(t *testing.T) {
+	const workers = 3
+	b := unserved(t, reduceSpec(workers, 4), linear{size: 5000})
+	b.members = make(chan ps.Member, workers)
+	hidden(b, 1500)
+	b.serve()
+	st := b.run()
+	if st.Phase != spec.Succeeded {
+		t.Fatalf("status %+v", st)
+	}
+	for range workers {
+		if _, own, _ := (<-b.members).Loans(); own < st.Step/2 {
+			t.Errorf("%d own contributions of %d updates were lent", own, st.Step)
+		}
+	}
+}

@@ -140,3 +140,23 @@ func TestRefusalCarriesTheHighestTerm(t *testing.T) {
 		t.Errorf("an update of another version: %+v, %v", a, err)
 	}
 }
+
+// A server that attaches to another term gives the memory of a prepared update back.
+func TestAttachGivesSumsBack(t *testing.T) {
+	s := restored(t, io.Discard)
+	for id := int64(1); id <= 2; id++ {
+		if a := s.take(push(id, true, 10), s.sums.take()); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+	}
+	p := wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 2}, Weight: 2}
+	if a := s.prepare(t.Context(), p); !a.Finite || s.sum == nil {
+		t.Fatalf("%+v", a)
+	}
+	if a := s.attach(wire.Attach{Term: 4, Held: 3, Version: 10}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	if len(s.sums.free) != s.sums.made {
+		t.Errorf("%d of %d buffers are free", len(s.sums.free), s.sums.made)
+	}
+}

@@ -27,6 +27,7 @@ func TestWholeVectorsAreAddedUp(t *testing.T) {
 			tree := engine.Tree{Merge: optimizer.Add}
 			ids, loans := []int64(nil), make([]int, count)
 			var memory []*float32
+			var borrowed, given [][]float32 // lent memory, and what it has
 			s.sum = newSum(s)
 			for i := range count {
 				v := s.sums.take()
@@ -41,6 +42,7 @@ func TestWholeVectorsAreAddedUp(t *testing.T) {
 				if lent>>i&1 != 0 {
 					c.lent = func() { loans[i]++ }
 					memory = append(memory, &v[0])
+					borrowed, given = append(borrowed, v), append(given, slices.Clone(v))
 				}
 				if a := accept(s, c); a != (wire.Answer{}) {
 					t.Fatal(a)
@@ -62,6 +64,11 @@ func TestWholeVectorsAreAddedUp(t *testing.T) {
 			for i, times := range loans {
 				if want := lent >> i & 1; times != want {
 					t.Errorf("%d contributions, lent %b: contribution %d is given back %d times", count, lent, i, times)
+				}
+			}
+			for i, v := range borrowed {
+				if !slices.Equal(v, given[i]) {
+					t.Errorf("%d contributions, lent %b: lent memory has other values", count, lent)
 				}
 			}
 			if slices.Contains(memory, &got[0]) {
