@@ -20,11 +20,18 @@ func (r *replica) BorrowParameters(values []float32) error {
 
 // BorrowSums implements engine.Borrower.
 func (r *replica) BorrowSums(sums []float32) error {
-	if sums == nil {
+	own := sums == nil
+	if own {
 		sums = r.ownSums
+	}
+	if sums == nil {
+		sums = make([]float32, len(r.vector))
 	}
 	if err := r.checkLent(sums); err != nil {
 		return fmt.Errorf("borrow sums: %w", err)
+	}
+	if r.ownSums = nil; own { // one vector at a time: it is as long as the parameters
+		r.ownSums = sums
 	}
 	r.stepping = false
 	r.sums[0] = sums

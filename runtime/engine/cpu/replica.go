@@ -26,7 +26,7 @@ type replica struct {
 	threads *threads
 	vector  []float32
 	sums    [][]float32 // per part; the first is the total once merged
-	ownSums []float32   // memory for the first
+	ownSums []float32   // memory of the first; nil: it is borrowed
 	extents []extent    // of the layers' parameters in these vectors
 	layers  []layer
 	spans   [][2]int  // of each layer's trained variables
