@@ -43,10 +43,11 @@ type RunBenchmarks interface {
 // RunBenchmark is a run that is measured.
 type RunBenchmark struct {
 	Workers int
-	// Cluster is an object with the connection to a cluster as its attribute cluster;
-	// nil: the run is on this machine.
-	Cluster          *RunObject
-	Namespace, Image string // in a cluster
+	// Cluster is an object with the connection to a cluster as its attribute cluster, and
+	// with the image and the program of an experiment; nil: the run is on this machine.
+	Cluster   *RunObject
+	Namespace string // in a cluster
+	Image     string // in a cluster; "": the one that the experiment's pods would have
 }
 
 // RunReduction is the time of an all-reduce of vectors of one length.

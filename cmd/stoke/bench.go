@@ -63,7 +63,7 @@ by TIME.`,
 	cmd.Flags().StringVar(&in, "provider", "", "Run in the cluster that the object at `ADDRESS` is or belongs to.")
 	cmd.Flags().StringVar(&o.Image, "image", "",
 		"In a cluster: `REFERENCE` of the pods' image, whose entry point is stoke-trainer. "+
-			"Default: the image of the experiment at ADDRESS.")
+			"Default: the image of the experiment at ADDRESS, or else trainer_image of its provider block.")
 	cmd.Flags().StringVar(&o.Namespace, "namespace", "",
 		"In a cluster: `NAME` of the namespace. Default: the namespace of the experiment, or else default.")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
@@ -103,27 +103,22 @@ func placeBenchmark(ctx context.Context, s *session, f *lookFlags, text string, 
 	if err != nil {
 		return nil, err
 	}
-	o.Cluster, err = r.clusterObject(c, o)
-	if err == nil && o.Image == "" {
-		s.complain(problem("No image",
-			"%s names no image: give -image=REFERENCE, an image with stoke-trainer as its entry point.", c.address))
-		err = failed
-	}
-	if err != nil {
+	if o.Cluster, err = r.clusterObject(c, o); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-// clusterObject returns an object with the connection to a cluster. An experiment also
-// fills in its namespace and its image where none is given.
+// clusterObject returns an object with the connection to a cluster, and with an experiment's
+// image and program. It fills in the namespace of an experiment where none is given.
 func (r *runs) clusterObject(c *cluster, o *providers.RunBenchmark) (*providers.RunObject, error) {
 	connection, err := c.Connection.Value()
 	if err != nil {
 		return nil, err
 	}
-	object := &providers.RunObject{Type: c.address.Type, Value: cty.ObjectVal(map[string]cty.Value{"cluster": connection})}
+	values := map[string]cty.Value{"cluster": connection}
+	object := &providers.RunObject{Type: c.address.Type}
 	stored := r.file.State().Current(c.address)
 	if known := r.s.built[view.ProviderSource(stored.Provider)].Runs; known != nil && c.address.Mode == address.Managed {
 		if _, ok := known.(providers.RunBenchmarks); ok {
@@ -131,9 +126,12 @@ func (r *runs) clusterObject(c *cluster, o *providers.RunBenchmark) (*providers.
 		}
 	}
 	v, _ := view.ObjectValue(c.address, stored, r.find)
-	if o.Image == "" {
-		o.Image = textOf(v, "image")
+	for _, name := range []string{"image", "program"} {
+		if v.Type().IsObjectType() && v.Type().HasAttribute(name) {
+			values[name] = v.GetAttr(name)
+		}
 	}
+	object.Value = cty.ObjectVal(values)
 	if o.Namespace == "" {
 		o.Namespace = textOf(v, "namespace")
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,10 +70,40 @@ func (s *settings) launcherOf(v cty.Value) (launch.Launcher, error) {
 
 // benchmarks returns the launcher of a benchmark in a cluster, and the path of
 // stoke-trainer in its pods.
-func (s *settings) benchmarks(c *connect.Connection, o providers.RunBenchmark) (launch.Launcher, string) {
+func (s *settings) benchmarks(ctx context.Context, c *connect.Connection, o providers.RunBenchmark) (launch.Launcher, string, error) {
+	image, err := s.imageFor(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
 	dial := func(ctx context.Context) (*connected.Client, error) { return s.clusters.Get(ctx, *c) }
-	p := launch.Placement{Namespace: o.Namespace, Image: o.Image, AgentImage: o.Image, Program: true, Port: defaultPort}
-	return kubernetes.New(dial, p, ""), kubernetes.AgentProgram
+	p := launch.Placement{Namespace: o.Namespace, Image: image, AgentImage: image, Program: true, Port: defaultPort}
+	return kubernetes.New(dial, p, ""), kubernetes.AgentProgram, nil
+}
+
+// imageFor returns the image of a benchmark's pods, as the pods of its experiment would have it:
+// where the experiment runs a program, its own image may have the program only.
+func (s *settings) imageFor(ctx context.Context, o providers.RunBenchmark) (string, error) {
+	own, given := textAt(o.Cluster.Value, "image"), s.image
+	hasProgram := o.Cluster.Value.Type().HasAttribute("program") && !o.Cluster.Value.GetAttr("program").IsNull()
+	if o.Image == "" && (own == "" || hasProgram) && given == "" && o.Cluster.Configured != nil {
+		configured, err := configuredSettings(ctx, *o.Cluster)
+		if err != nil {
+			return "", err
+		}
+		given = configured.image
+	}
+	if hasProgram {
+		own, given = given, own
+	}
+	image := cmp.Or(o.Image, own, given)
+	if image == "" {
+		return "", &providers.RunError{
+			Summary: "No image",
+			Detail: "The object names no image, and the provider block has no trainer_image: " +
+				"give -image=REFERENCE, an image with stoke-trainer as its entry point.",
+		}
+	}
+	return image, nil
 }
 
 // connectionAt is the connection of a stored object; nil: it is of this machine.

@@ -264,7 +264,10 @@ func (runs) Benchmark(ctx context.Context, o providers.RunBenchmark, each func(p
 		s.clusters.SSH = ssh
 	}
 	defer s.clusters.Close()
-	l, program := s.benchmarks(c, o)
+	l, program, err := s.benchmarks(ctx, c, o)
+	if err != nil {
+		return err
+	}
 	return benchmark.Measure(ctx, l, program, o.Workers, result)
 }
 
