@@ -131,11 +131,15 @@ func (f *File) advance(e spec.Event, size int) {
 
 // Renew lets events be added, in a new file that takes the old one's place and
 // has all its events: a process that still writes to the old one changes nothing.
-// check is called last; its error keeps the old file. Damaged lines are moved to
-// a file next to it, and counted.
+// The file of an earlier Renew stays, as long as no other process has replaced it:
+// no other one writes to it. check is called last; its error keeps the old file.
+// Damaged lines are moved to a file next to it, and counted.
 func (f *File) Renew(check func() error) (damaged int, err error) {
 	f.thinning.Lock()
 	defer f.thinning.Unlock()
+	if f.isOwn() {
+		return 0, check()
+	}
 	if len(f.bad) > 0 {
 		if err := f.putAside(); err != nil {
 			return 0, err
@@ -154,6 +158,22 @@ func (f *File) Renew(check func() error) (damaged int, err error) {
 	}
 	damaged = len(f.bad)
 	return damaged, f.rewrite(&l, check, func() { f.begun, f.bad = true, nil })
+}
+
+// isOwn reports whether the file is the one that this process began.
+func (f *File) isOwn() bool {
+	f.mu.Lock()
+	file, begun := f.file, f.begun
+	f.mu.Unlock()
+	if !begun {
+		return false
+	}
+	ours, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	present, err := os.Stat(f.path)
+	return err == nil && os.SameFile(ours, present)
 }
 
 // putAside copies the lines that cannot be read to a file of their own.

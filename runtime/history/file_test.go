@@ -304,6 +304,39 @@ func TestCheckedLast(t *testing.T) {
 	}
 }
 
+// A history that this process has begun stays the same file in its later terms, whatever its
+// length is, until another process has begun one.
+func TestOwnFileStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	stat := func() os.FileInfo {
+		t.Helper()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	f := begun(t, path, nil)
+	before := stat()
+	for step := range int64(3) {
+		add(t, f, spec.Event{Type: spec.EventUpdate, Step: step + 1})
+		if _, err := f.Renew(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !os.SameFile(before, stat()) {
+			t.Fatal("the file is written again for a later term")
+		}
+	}
+	add(t, begun(t, path, nil), spec.Event{Type: spec.EventUpdate, Step: 4})
+	other := stat()
+	if os.SameFile(before, other) {
+		t.Fatal("another process writes to the same file")
+	}
+	if _, err := f.Renew(func() error { return nil }); err != nil || os.SameFile(other, stat()) {
+		t.Errorf("the other process could still write to the file: %v", err)
+	}
+}
+
 // Updates of a program that are merged keep the newest value of each metric.
 func TestMergedMetrics(t *testing.T) {
 	a := spec.Event{Type: spec.EventUpdate, Step: 1, Metrics: map[string]float64{"params": 7, "loss": 2, "gone": 1}}

@@ -239,7 +239,8 @@ func (l *Log) readSegment(s segment, from, to int64, yield func(Record, error) b
 		return false
 	}
 	defer file.Close() //nolint:errcheck // it is only read
-	r := bufio.NewReaderSize(io.NewSectionReader(file, (from-s.from)*recordBytes, (to-from)*recordBytes), 64<<10)
+	size := (to - from) * recordBytes
+	r := bufio.NewReaderSize(io.NewSectionReader(file, (from-s.from)*recordBytes, size), int(min(size, 64<<10)))
 	var b [recordBytes]byte
 	for step := from + 1; step <= to; step++ {
 		_, err := io.ReadFull(r, b[:])
