@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -104,8 +105,7 @@ func waitsFor(waits [][]int, from, to int) bool {
 // pairs lists which events have to come in which order, which should, and which
 // do where nothing has failed.
 func (r orderRules) pairs(events []orderEvent) (hard, soft, usual []pair) {
-	all := r.old.closure(nil)
-	needed := all
+	needed, all := r.old.closure(nil), r.guessed().closure(nil)
 	if r.retried { // what the first apply has brought up to date has let go of what it read
 		put := map[int]bool{}
 		for _, e := range events {
@@ -118,6 +118,7 @@ func (r orderRules) pairs(events []orderEvent) (hard, soft, usual []pair) {
 	}
 	direct := r.old.closure(r.passes(events))
 	needs := r.now.closure(func(d int) bool { return r.now[d].count != 0 })
+	read := r.reads(direct, needs)
 	for i, e := range events {
 		for j, f := range events {
 			switch {
@@ -141,12 +142,44 @@ func (r orderRules) pairs(events []orderEvent) (hard, soft, usual []pair) {
 				case !anew && !r.anyUpdate:
 					soft = append(soft, pair{i, j})
 				}
-			case e.put() && f.what == "delete" && direct[e.node][f.node]:
+			case e.put() && f.what == "delete" && (direct[e.node][f.node] || read[e.node][f.node]):
 				usual = append(usual, pair{i, j})
 			}
 		}
 	}
 	return hard, soft, usual
+}
+
+// reads maps each node to what a data source depended on that waits for the node now: such an
+// object goes once the data source is read.
+func (r orderRules) reads(direct, needs map[int]map[int]bool) map[int]map[int]bool {
+	read := map[int]map[int]bool{}
+	for d, was := range r.old {
+		if is := r.now[d]; !was.data || is == nil || !is.data {
+			continue
+		}
+		for e := range needs[d] {
+			if read[e] == nil {
+				read[e] = map[int]bool{}
+			}
+			maps.Copy(read[e], direct[d])
+		}
+	}
+	return read
+}
+
+// guessed is the old version with what a node may depend on that has no object: the state
+// does not tell, and the new configuration does.
+func (r orderRules) guessed() orderVersion {
+	guessed := maps.Clone(r.old)
+	for i, n := range r.old {
+		if is := r.now[i]; n.count == 0 && is != nil {
+			both := *n
+			both.deps = slices.Concat(n.deps, is.deps)
+			guessed[i] = &both
+		}
+	}
+	return guessed
 }
 
 // anew reports whether a deleted object is made anew.
