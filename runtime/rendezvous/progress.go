@@ -53,6 +53,17 @@ func (p *progress) follow(e spec.Event) {
 	}
 }
 
+// isUntold reports whether a checkpoint is newer than all those that agents have told of.
+// A rank may end between its save and the report on it: only the folder then has the
+// checkpoint. listed are the checkpoints of the folder, the newest one last.
+func (p *progress) isUntold(checkpoint string, listed []string) bool {
+	at := slices.Index(listed, checkpoint)
+	return at >= 0 && !slices.ContainsFunc(listed[at:], func(name string) bool {
+		_, told := p.steps[name]
+		return told
+	})
+}
+
 // goBack restores the progress of a checkpoint; "" is the start.
 func (p *progress) goBack(checkpoint string) {
 	p.step = p.steps[checkpoint]
@@ -147,13 +158,18 @@ func (r *rendezvous) progressed(g *generation) {
 // noteSaves notes checkpoints that became complete.
 func (r *rendezvous) noteSaves(checkpoints []wire.Checkpoint) {
 	for _, c := range checkpoints {
-		if c.Step < 0 {
-			c.Step = r.progress.step
-		}
 		r.progressed(r.current)
 		r.change.saved = true
-		r.session.Note(spec.Event{Type: spec.EventCheckpoint, Message: c.Name, Metrics: map[string]float64{keyStep: float64(c.Step)}})
+		r.noteSave(c)
 	}
+}
+
+// noteSave notes a checkpoint. Where its step is not known, it is the newest reported step.
+func (r *rendezvous) noteSave(c wire.Checkpoint) {
+	if c.Step < 0 {
+		c.Step = r.progress.step
+	}
+	r.session.Note(spec.Event{Type: spec.EventCheckpoint, Message: c.Name, Metrics: map[string]float64{keyStep: float64(c.Step)}})
 }
 
 // Step returns the newest step that the program reported.

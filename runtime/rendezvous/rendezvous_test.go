@@ -1,13 +1,17 @@
 package rendezvous
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +265,48 @@ func TestLateWorkerWaitsForACheckpoint(t *testing.T) {
 	second.end(other, program.Succeeded, "")
 	if st := b.over(first, second); st.Phase != spec.Succeeded || st.Saved != 3 {
 		t.Errorf("status %+v", st)
+	}
+}
+
+// A checkpoint that only the folder tells of is noted before a generation begins from it,
+// once. Its step is the newest reported one.
+func TestUntoldCheckpointIsNoted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, 1, 0)
+	b.begin()
+	g := b.guest(wire.RoleWorker, 0)
+	g.ready(0)
+	begin := g.start()
+	g.send(wire.TypeObserved, wire.Observed{Generation: 1, Points: []wire.Point{{Step: 5}}, Checkpoints: []wire.Checkpoint{{Name: "a", Step: 3}}})
+	g.end(begin, program.Stopped, "", "a", "b") // its rank saved b, and told of it no more
+	for range 2 {
+		if begin = g.start(); begin.Resume != "b" {
+			t.Errorf("it continues with %+v", begin)
+		}
+		if begin.Generation == 2 {
+			g.end(begin, program.Stopped, "", "a", "b")
+		}
+	}
+	g.end(begin, program.Succeeded, "")
+	if st := b.over(g); st.Phase != spec.Succeeded || st.Saved != 5 {
+		t.Errorf("status %+v", st)
+	}
+	var noted []string
+	history, err := os.ReadFile(b.options.Folder.Metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(history) {
+		var e spec.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == spec.EventCheckpoint || e.Type == spec.EventRestore {
+			noted = append(noted, string(e.Type)+" "+e.Message)
+		}
+	}
+	if want := []string{"checkpoint a", "checkpoint b", "restore b", "restore b"}; !slices.Equal(noted, want) {
+		t.Errorf("the history has %q, not %q", noted, want)
 	}
 }
 
