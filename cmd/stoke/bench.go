@@ -63,7 +63,8 @@ by TIME.`,
 	cmd.Flags().StringVar(&in, "provider", "", "Run in the cluster that the object at `ADDRESS` is or belongs to.")
 	cmd.Flags().StringVar(&o.Image, "image", "",
 		"In a cluster: `REFERENCE` of the pods' image, whose entry point is stoke-trainer. "+
-			"Default: the image of the experiment at ADDRESS, or else trainer_image of its provider block.")
+			"Default: the image of the experiment at ADDRESS, or else trainer_image of its provider block; "+
+			"for an experiment with a program, trainer_image first.")
 	cmd.Flags().StringVar(&o.Namespace, "namespace", "",
 		"In a cluster: `NAME` of the namespace. Default: the namespace of the experiment, or else default.")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")

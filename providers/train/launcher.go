@@ -80,8 +80,8 @@ func (s *settings) benchmarks(ctx context.Context, c *connect.Connection, o prov
 	return kubernetes.New(dial, p, ""), kubernetes.AgentProgram, nil
 }
 
-// imageFor returns the image of a benchmark's pods, as the pods of its experiment would have it:
-// where the experiment runs a program, its own image may have the program only.
+// imageFor returns the image of a benchmark's pods: the one from which the pods of its
+// experiment would have stoke-trainer.
 func (s *settings) imageFor(ctx context.Context, o providers.RunBenchmark) (string, error) {
 	own, given := textAt(o.Cluster.Value, "image"), s.image
 	hasProgram := o.Cluster.Value.Type().HasAttribute("program") && !o.Cluster.Value.GetAttr("program").IsNull()
@@ -92,10 +92,8 @@ func (s *settings) imageFor(ctx context.Context, o providers.RunBenchmark) (stri
 		}
 		given = configured.image
 	}
-	if hasProgram {
-		own, given = given, own
-	}
-	image := cmp.Or(o.Image, own, given)
+	image, agent := podImages(own, given, hasProgram)
+	image = cmp.Or(o.Image, agent, image)
 	if image == "" {
 		return "", &providers.RunError{
 			Summary: "No image",

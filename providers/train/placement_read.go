@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -31,17 +32,24 @@ func (r *reading) wrong(p at.Path, summary, format string, args ...any) {
 	r.diags.AddAttributeError(p, summary, fmt.Sprintf(format, args...))
 }
 
+// podImages returns the image of an experiment's pods, and the image that they get
+// stoke-trainer from; "": the same one. own is the experiment's image, which may have
+// a program only, trainer the provider's trainer_image; "": not set.
+func podImages(own, trainer string, hasProgram bool) (image, agent string) {
+	if hasProgram && own != "" {
+		return own, trainer
+	}
+	return cmp.Or(own, trainer), ""
+}
+
 // placement reads where and how the pods of an experiment are. known is false
 // while something of it is not known yet.
 func (m *experimentModel) placement(image string) (p launch.Placement, known bool, diags diag.Diagnostics) {
 	r := new(reading)
-	agent := ""
-	if m.hasProgram() && !m.Image.IsNull() {
-		agent = image // the program's image may be any
-	}
+	pods, agent := podImages(r.text(m.Image, ""), image, m.hasProgram())
 	p = launch.Placement{
 		AgentImage: agent, Program: m.hasProgram(),
-		Namespace: r.text(m.Namespace, defaultNamespace), Image: r.text(m.Image, image), PullPolicy: r.text(m.PullPolicy, ""),
+		Namespace: r.text(m.Namespace, defaultNamespace), Image: pods, PullPolicy: r.text(m.PullPolicy, ""),
 		Dataset: r.text(m.DatasetPath, ""), Port: r.number(at.Root("port"), m.Port, defaultPort, 1, 65533),
 	}
 	for _, v := range r.elements(m.PullSecrets) {
