@@ -19,9 +19,17 @@ const mostMapped = 1 << 30
 // a system call. The file may be changed or cut meanwhile, as with any other read.
 type mapped struct {
 	file *os.File
+	most int // bytes of the longest file that is copied
+	hold sync.Once
 	mu   sync.RWMutex
-	mem  []byte // nil: it is closed
+	mem  []byte // its pages, or a copy of them; nil: it is closed
 }
+
+// mostCopied is the size of the longest file that is copied to memory of the process when its
+// first records are read. The pages of a file lie at any places of the machine's memory: for each
+// record at a random place, the processor looks up where its page is. On a virtual machine, that
+// took six times as long as the record itself.
+const mostCopied = 64 << 20
 
 // mapFile maps a file of so many bytes; nil: it is read as other files are.
 func mapFile(f *os.File, size int64) *mapped {
@@ -32,7 +40,7 @@ func mapFile(f *os.File, size int64) *mapped {
 	if err != nil {
 		return nil
 	}
-	return &mapped{file: f, mem: mem}
+	return &mapped{file: f, most: mostCopied, mem: mem}
 }
 
 // remoteSystems are the file systems of other machines and of programs, by the numbers of
@@ -81,6 +89,7 @@ func (m *mapped) ReadAt(p []byte, at int64) (n int, err error) {
 // load loads so many bytes at each place into the processor's caches. The processor waits for
 // many places at a time, where copies of one after the other wait for each.
 func (m *mapped) load(places []int64, size int) {
+	m.hold.Do(m.copyShort)
 	const line = 64 // bytes that a cache loads together
 	var sum byte
 	m.mu.RLock()
@@ -93,6 +102,26 @@ func (m *mapped) load(places []int64, size int) {
 		}
 	}
 	runtime.KeepAlive(sum)
+}
+
+// copyShort copies a short file. Where it cannot be read, its pages stay: ReadAt reports it.
+func (m *mapped) copyShort() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mem == nil || len(m.mem) > m.most {
+		return
+	}
+	held, err := unix.Mmap(-1, 0, len(m.mem), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return
+	}
+	unix.Madvise(held, unix.MADV_HUGEPAGE) //nolint:errcheck // other pages do, too
+	if _, err := m.file.ReadAt(held, 0); err != nil {
+		unix.Munmap(held) //nolint:errcheck // it was mapped as it is
+		return
+	}
+	unix.Munmap(m.mem) //nolint:errcheck // likewise
+	m.mem = held
 }
 
 // close unmaps the file.

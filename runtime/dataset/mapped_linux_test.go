@@ -10,8 +10,9 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// A mapped file that is cut gives an error, and its records once they are there again.
-func TestMappedFileIsCut(t *testing.T) {
+// preparedText returns the training file of a small dataset of texts.
+func preparedText(t *testing.T) (name string) {
+	t.Helper()
 	const records = 200
 	text, dir := filepath.Join(t.TempDir(), "text"), filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(text, bytes.Repeat([]byte("0123456789abcdef"), 500*(records+100)/16), 0o600); err != nil {
@@ -21,7 +22,50 @@ func TestMappedFileIsCut(t *testing.T) {
 	if _, err := Prepare(t.Context(), from, dir, nil); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "train.rio")
+	return filepath.Join(dir, "train.rio")
+}
+
+// readTwo reads two records of a file.
+func readTwo(t *testing.T, s *stored) ([]byte, error) {
+	features, labels := make([]byte, 2*s.about.FeatureBytes()), make([]byte, 2*s.about.TargetBytes())
+	err := s.Read(t.Context(), []int64{3, s.about.Records - 2}, features, labels)
+	return append(features, labels...), err
+}
+
+// A short file is copied when its first records are read: not before, and a file that is cut
+// later has the same records.
+func TestShortFileIsCopied(t *testing.T) {
+	name := preparedText(t)
+	var all []*stored
+	for range 2 {
+		s, err := openFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.mapped == nil {
+			t.Fatal("the file is not mapped")
+		}
+		defer s.Close()
+		all = append(all, s)
+	}
+	want, err := readTwo(t, all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, 100); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readTwo(t, all[0]); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the copy of a file: %v, or other records", err)
+	}
+	if _, err := readTwo(t, all[1]); err == nil || !strings.Contains(err.Error(), "shorter") {
+		t.Errorf("the file was cut before its first records were read: %v", err)
+	}
+}
+
+// A mapped file that is cut gives an error, and its records once they are there again.
+func TestMappedFileIsCut(t *testing.T) {
+	name := preparedText(t)
 	s, err := openFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -29,16 +73,12 @@ func TestMappedFileIsCut(t *testing.T) {
 	if s.mapped == nil {
 		t.Fatal("the file is not mapped")
 	}
+	s.mapped.most = 0 // as a longer file
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func() ([]byte, error) {
-		features, labels := make([]byte, 2*s.about.FeatureBytes()), make([]byte, 2*s.about.TargetBytes())
-		err := s.Read(t.Context(), []int64{3, s.about.Records - 2}, features, labels)
-		return append(features, labels...), err
-	}
-	want, err := read()
+	want, err := readTwo(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +86,7 @@ func TestMappedFileIsCut(t *testing.T) {
 		if err := os.Truncate(name, left); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read(); err == nil || !strings.Contains(err.Error(), "shorter") {
+		if _, err := readTwo(t, s); err == nil || !strings.Contains(err.Error(), "shorter") {
 			t.Errorf("a file of %d of %d bytes: %v", left, len(whole), err)
 		}
 	}
@@ -58,13 +98,13 @@ func TestMappedFileIsCut(t *testing.T) {
 	if cerr := f.Close(); err != nil || cerr != nil {
 		t.Fatal(err, cerr)
 	}
-	if got, err := read(); err != nil || !bytes.Equal(got, want) {
+	if got, err := readTwo(t, s); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the file is whole again: %v, or other records", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(); err == nil {
+	if _, err := readTwo(t, s); err == nil {
 		t.Error("a closed file is read")
 	}
 }
