@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"cmp"
 	"fmt"
 	"maps"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +19,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
-	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -41,7 +41,7 @@ func peak(pid int) int64 {
 }
 
 // timed runs an experiment with a stoke-trainer, and returns its status at the end and
-// the most memory of a server.
+// the most memory of a server, where it has servers.
 func timed(b *testing.B, program string, s spec.Spec) (st spec.Status, memory int64) {
 	b.Helper()
 	f := run.Folder(filepath.Join(b.TempDir(), "run"))
@@ -64,6 +64,9 @@ func timed(b *testing.B, program string, s spec.Spec) (st spec.Status, memory in
 			}
 			return st, memory
 		case <-time.After(200 * time.Millisecond):
+		}
+		if s.ParameterServer.Replicas == 0 { // a look at all processes takes CPU time of the run
+			continue
 		}
 		for _, stat := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
 			args, err := os.ReadFile(stat)
@@ -89,9 +92,11 @@ func cpuSeconds(b *testing.B, who int) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// kernel returns the records per second that all workers of a run compute at
-// once, each on its threads, without reading, exchange or updates; and per
-// second of CPU time.
+// kernel returns the records per second that all workers of a run compute at once, each on
+// its threads: the steps of the engine count, the reads between them do not. The second
+// number is per second of CPU time. As in a run, the records of each step are others: in
+// steps of the same records a processor predicts which of their values are zero, and
+// gonum's kernel passes over those.
 func kernel(b *testing.B, s spec.Spec) (rate, perCPU float64) {
 	b.Helper()
 	w, err := workload.Open(&s)
@@ -99,43 +104,64 @@ func kernel(b *testing.B, s spec.Spec) (rate, perCPU float64) {
 		b.Fatal(err)
 	}
 	defer w.Close()
-	micro := s.MicroBatchSize()
-	info := w.Train.Info()
-	batch := engine.Batch{Records: make([]int64, micro), Weights: make([]float32, micro)}
-	features, labels := make([]byte, micro*info.FeatureBytes()), make([]byte, micro*4)
-	for i := range batch.Records {
-		batch.Records[i], batch.Weights[i] = int64(i), 1
-	}
-	if err := w.Train.Read(b.Context(), batch.Records, features, labels); err != nil {
-		b.Fatal(err)
-	}
-	batch.Inputs = []engine.Input{
-		{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: features},
-		{Type: model.I32, Shape: []int{micro}, Data: labels},
-	}
-	var computed atomic.Int64
 	var workers errgroup.Group
-	began, used := time.Now(), cpuSeconds(b, syscall.RUSAGE_SELF)
-	for range s.Worker.Replicas {
-		workers.Go(func() error {
-			r, err := cpu.New().Build(w.Model, engine.Options{Threads: s.Worker.Threads, MicroBatch: micro, Seed: s.Seed})
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			staged, err := r.Stage(b.Context(), &batch, nil)
-			for first := true; err == nil && time.Since(began) < kernelTime; first = false {
-				_, err = r.Step(b.Context(), staged, engine.Pass{First: first, LossScale: 1})
-				computed.Add(int64(micro))
-			}
+	steps, inSteps := make([]int, s.Worker.Replicas), make([]time.Duration, s.Worker.Replicas)
+	used := cpuSeconds(b, syscall.RUSAGE_SELF)
+	for i := range s.Worker.Replicas {
+		workers.Go(func() (err error) {
+			steps[i], inSteps[i], err = stepAlone(b.Context(), s, w, i)
 			return err
 		})
 	}
 	if err := workers.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	n := float64(computed.Load())
-	return n / time.Since(began).Seconds(), n / (cpuSeconds(b, syscall.RUSAGE_SELF) - used)
+	records, share := 0.0, 0.0
+	for i, n := range steps {
+		computed := float64(n * s.MicroBatchSize())
+		rate += computed / inSteps[i].Seconds()
+		records += computed
+		share += inSteps[i].Seconds() / kernelTime.Seconds() / float64(len(steps))
+	}
+	return rate, records / (share * (cpuSeconds(b, syscall.RUSAGE_SELF) - used))
+}
+
+// stepAlone computes gradients of one worker's records for kernelTime, and returns the number
+// of steps and the time in them.
+func stepAlone(ctx context.Context, s spec.Spec, w *workload.Workload, worker int) (steps int, in time.Duration, err error) {
+	micro, info := s.MicroBatchSize(), w.Train.Info()
+	r, err := cpu.New().Build(w.Model, engine.Options{Threads: s.Worker.Threads, MicroBatch: micro, Seed: s.Seed})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.Close()
+	batch := engine.Batch{Records: make([]int64, micro), Weights: slices.Repeat([]float32{1}, micro)}
+	features, labels := make([]byte, micro*info.FeatureBytes()), make([]byte, micro*info.TargetBytes())
+	target, targets := info.Target.Batch(micro)
+	batch.Inputs = []engine.Input{
+		{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: features},
+		{Type: target, Shape: targets, Data: labels},
+	}
+	order := ledger.NewOrder(s.Seed, worker, info.Records, 0)
+	for began := time.Now(); time.Since(began) < kernelTime; steps++ {
+		for i := range batch.Records {
+			batch.Records[i] = order.RecordAt(int64(steps*micro+i) % info.Records)
+		}
+		if err := w.Train.Read(ctx, batch.Records, features, labels); err != nil {
+			return 0, 0, err
+		}
+		staged, err := r.Stage(ctx, &batch, nil)
+		if err != nil {
+			return 0, 0, err
+		}
+		from := time.Now()
+		_, err = r.Step(ctx, staged, engine.Pass{First: steps == 0, LossScale: 1})
+		in += time.Since(from)
+		if staged.Release(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return steps, in, nil
 }
 
 // measured is what the runs of one program gave, by the metric.
