@@ -225,7 +225,7 @@ resource "test_file" "a" {
 				second := c.command("apply", 0)
 				second.Args = append(second.Args, option)
 				out, err := second.CombinedOutput()
-				text := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", "")), " ")
+				text := unwrap(string(out))
 				if err == nil || !strings.Contains(text, "State is locked") || !strings.Contains(text, "is held by "+state.CurrentUser()+", Apply") {
 					t.Errorf("the second run: %v\n%s", err, out)
 				}

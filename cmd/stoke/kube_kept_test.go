@@ -41,7 +41,7 @@ func TestKubernetesKeepsObjects(t *testing.T) {
 		run(1, "apply", "-auto-approve")
 		if more != "" {
 			declare("true", more)
-			if out := run(1, "plan"); !strings.Contains(out, "Job "+ns+"/j is deleted: it is no longer declared") {
+			if out := run(1, "plan"); !strings.Contains(unwrap(out), "Job "+ns+"/j is deleted: it is no longer declared") {
 				t.Errorf("the plan says %s", out)
 			}
 		}

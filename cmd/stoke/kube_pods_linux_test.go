@@ -174,7 +174,7 @@ func TestKubernetesPods(t *testing.T) {
 		{[]string{"exec", "kube_manifest.web", "--", "no-such-program"}, []string{"The command cannot be run", "no-such-program"}},
 		{[]string{"port-forward", "kube_manifest.web"}, []string{"A port is needed"}},
 		{[]string{"port-forward", "kube_manifest.web", "https"}, []string{"No such port", "Its ports are http"}},
-		{[]string{"port-forward", "kube_manifest.web", "99999"}, []string{"99999 is no port"}},
+		{[]string{"port-forward", "kube_manifest.web", "99999"}, []string{"99999 is not a port"}},
 		{[]string{"port-forward", "kube_manifest.web", fmt.Sprintf("%d:http", port)}, []string{"Local port cannot be used"}},
 		{[]string{"status", "kube_manifest.settings"}, []string{"Not a run", "There are runs at kube_manifest.slow, kube_manifest.web"}},
 		{[]string{"logs", "-stream=stderr", "kube_manifest.web"}, []string{"Streams of pods are one"}},

@@ -84,7 +84,7 @@ resource "train_experiment" "digits" {
 			run(0, "init")
 		}
 		said := run(test.status, "plan")
-		if plain := strings.Join(strings.Fields(strings.ReplaceAll(said, "│", " ")), " "); !strings.Contains(plain, test.want) {
+		if plain := unwrap(said); !strings.Contains(plain, test.want) {
 			t.Errorf("limits = { %s }, worker { %s } %s: the plan does not say %q:\n%s", test.limits, test.worker, test.more, test.want, said)
 		}
 	}

@@ -117,7 +117,7 @@ resource "train_experiment" "digits" {
 			run := clusterRun(t, dir)
 			says := func(what, said string, wants ...string) {
 				t.Helper()
-				plain := strings.Join(strings.Fields(strings.ReplaceAll(said, "│", " ")), " ")
+				plain := unwrap(said)
 				for _, want := range wants {
 					if !strings.Contains(plain, want) {
 						t.Errorf("%s does not say %q:\n%s", what, want, said)

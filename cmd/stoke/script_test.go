@@ -88,3 +88,8 @@ func remoteStates(env *testscript.Env) error {
 	env.Setenv("REGISTRY", strings.TrimPrefix(images.URL, "http://"))
 	return nil
 }
+
+// unwrap returns a message without its frame, on one line.
+func unwrap(message string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(message, "│", " ")), " ")
+}
