@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -94,9 +94,9 @@ func cpuSeconds(b *testing.B, who int) float64 {
 
 // kernel returns the records per second that all workers of a run compute at once, each on
 // its threads: the steps of the engine count, the reads between them do not. The second
-// number is per second of CPU time. As in a run, the records of each step are others: in
-// steps of the same records a processor predicts which of their values are zero, and
-// gonum's kernel passes over those.
+// number is per second of CPU time, for workers of one thread. As in a run, the records of
+// each step are others: in steps of the same records a processor predicts which of their
+// values are zero, and gonum's kernel passes over those.
 func kernel(b *testing.B, s spec.Spec) (rate, perCPU float64) {
 	b.Helper()
 	w, err := workload.Open(&s)
@@ -105,34 +105,40 @@ func kernel(b *testing.B, s spec.Spec) (rate, perCPU float64) {
 	}
 	defer w.Close()
 	var workers errgroup.Group
-	steps, inSteps := make([]int, s.Worker.Replicas), make([]time.Duration, s.Worker.Replicas)
+	all := make([]alone, s.Worker.Replicas)
 	used := cpuSeconds(b, syscall.RUSAGE_SELF)
 	for i := range s.Worker.Replicas {
 		workers.Go(func() (err error) {
-			steps[i], inSteps[i], err = stepAlone(b.Context(), s, w, i)
+			all[i], err = stepAlone(b.Context(), s, w, i)
 			return err
 		})
 	}
 	if err := workers.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	records, share := 0.0, 0.0
-	for i, n := range steps {
-		computed := float64(n * s.MicroBatchSize())
-		rate += computed / inSteps[i].Seconds()
-		records += computed
-		share += inSteps[i].Seconds() / kernelTime.Seconds() / float64(len(steps))
+	var records, in, total float64
+	for _, w := range all {
+		rate += w.records / w.in.Seconds()
+		records += w.records
+		in += w.in.Seconds()
+		total += w.total.Seconds()
 	}
-	return rate, records / (share * (cpuSeconds(b, syscall.RUSAGE_SELF) - used))
+	return rate, records / (in / total * (cpuSeconds(b, syscall.RUSAGE_SELF) - used))
 }
 
-// stepAlone computes gradients of one worker's records for kernelTime, and returns the number
-// of steps and the time in them.
-func stepAlone(ctx context.Context, s spec.Spec, w *workload.Workload, worker int) (steps int, in time.Duration, err error) {
+// alone is what a worker has computed by itself: records, in this time within its steps, and
+// in this time with the reads between them.
+type alone struct {
+	records   float64
+	in, total time.Duration
+}
+
+// stepAlone computes gradients of one worker's records for kernelTime.
+func stepAlone(ctx context.Context, s spec.Spec, w *workload.Workload, worker int) (a alone, err error) {
 	micro, info := s.MicroBatchSize(), w.Train.Info()
 	r, err := cpu.New().Build(w.Model, engine.Options{Threads: s.Worker.Threads, MicroBatch: micro, Seed: s.Seed})
 	if err != nil {
-		return 0, 0, err
+		return a, err
 	}
 	defer r.Close()
 	batch := engine.Batch{Records: make([]int64, micro), Weights: slices.Repeat([]float32{1}, micro)}
@@ -143,25 +149,26 @@ func stepAlone(ctx context.Context, s spec.Spec, w *workload.Workload, worker in
 		{Type: target, Shape: targets, Data: labels},
 	}
 	order := ledger.NewOrder(s.Seed, worker, info.Records, 0)
-	for began := time.Now(); time.Since(began) < kernelTime; steps++ {
+	for began, steps := time.Now(), 0; a.total < kernelTime; steps++ {
 		for i := range batch.Records {
 			batch.Records[i] = order.RecordAt(int64(steps*micro+i) % info.Records)
 		}
 		if err := w.Train.Read(ctx, batch.Records, features, labels); err != nil {
-			return 0, 0, err
+			return a, err
 		}
 		staged, err := r.Stage(ctx, &batch, nil)
 		if err != nil {
-			return 0, 0, err
+			return a, err
 		}
 		from := time.Now()
 		_, err = r.Step(ctx, staged, engine.Pass{First: steps == 0, LossScale: 1})
-		in += time.Since(from)
+		a.in += time.Since(from)
+		a.total, a.records = time.Since(began), a.records+float64(micro)
 		if staged.Release(); err != nil {
-			return 0, 0, err
+			return a, err
 		}
 	}
-	return steps, in, nil
+	return a, nil
 }
 
 // measured is what the runs of one program gave, by the metric.

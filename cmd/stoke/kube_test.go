@@ -141,7 +141,7 @@ func TestKubernetes(t *testing.T) {
 	run(0, "apply", "-auto-approve")
 	was := moved()
 	write("main.tf", whole+manifest("a", "", "one")+manifest("b", "depends_on = [kube_manifest.a]", "moving", "two"))
-	if out := run(0, "plan", "-out="+filepath.Join(dir, "p")); !strings.Contains(out, "ConfigMap lab/moving is handed over to kube_manifest.b as it is") {
+	if out := run(0, "plan", "-out="+filepath.Join(dir, "p")); !strings.Contains(unwrap(out), "ConfigMap lab/moving is handed over to kube_manifest.b as it is") {
 		t.Errorf("the plan does not tell the move:\n%s", out)
 	}
 	run(0, "apply", filepath.Join(dir, "p"))

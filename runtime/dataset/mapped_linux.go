@@ -16,7 +16,8 @@ import (
 const mostMapped = 1 << 30
 
 // mapped is a file whose pages are mapped: a short record at a random place is read without
-// a system call. The file may be changed or cut meanwhile, as with any other read.
+// a system call. The file may be changed or cut meanwhile, as with any other read; a short one
+// is read once, into memory of the process.
 type mapped struct {
 	file *os.File
 	most int // bytes of the longest file that is copied
@@ -28,7 +29,7 @@ type mapped struct {
 // mostCopied is the size of the longest file that is copied to memory of the process when its
 // first records are read. The pages of a file lie at any places of the machine's memory: for each
 // record at a random place, the processor looks up where its page is. On a virtual machine, that
-// took six times as long as the record itself.
+// took five times as long as the read of a record of 789 bytes.
 const mostCopied = 64 << 20
 
 // mapFile maps a file of so many bytes; nil: it is read as other files are.
@@ -102,6 +103,13 @@ func (m *mapped) load(places []int64, size int) {
 		}
 	}
 	runtime.KeepAlive(sum)
+}
+
+// isCopied reports whether all of the file is read with its first records.
+func (m *mapped) isCopied() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.mem) <= m.most
 }
 
 // copyShort copies a short file. Where it cannot be read, its pages stay: ReadAt reports it.

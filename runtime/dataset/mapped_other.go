@@ -12,3 +12,5 @@ func mapFile(*os.File, int64) *mapped { return nil }
 func (*mapped) close() {}
 
 func (*mapped) load([]int64, int) {}
+
+func (*mapped) isCopied() bool { return false }

@@ -186,7 +186,7 @@ func (s *stored) run(number int64, n int, buffer, features, labels []byte) error
 
 // Prefetch implements Source.
 func (s *stored) Prefetch(start, end int64) {
-	if start, end = max(0, start), min(end, s.about.Records); s.open != nil && start < end {
+	if start, end = max(0, start), min(end, s.about.Records); s.open != nil && start < end && (s.mapped == nil || !s.mapped.isCopied()) {
 		record := int64(storedRecord(s.about))
 		prefetch(s.open, s.first+start*record, (end-start)*record)
 	}

@@ -19,6 +19,7 @@ type progress struct {
 	step    int64
 	saved   int64            // step of the newest checkpoint; 0: unknown, or without a checkpoint
 	steps   map[string]int64 // of checkpoints, by name
+	names   []string         // of those, in their order in the history
 	reached int64            // the highest step of all generations
 	metrics map[string]float64
 	ranks   map[string]int // that metrics are from: the lowest one counts
@@ -41,27 +42,20 @@ func (p *progress) follow(e spec.Event) {
 	switch e.Type {
 	case spec.EventCheckpoint:
 		p.saved = int64(e.Metrics[keyStep])
-		if len(p.steps) >= maxCheckpoints {
-			clear(p.steps) // older ones go back to an unknown step
+		if _, known := p.steps[e.Message]; !known {
+			p.names = append(p.names, e.Message)
 		}
 		p.steps[e.Message] = p.saved
+		if len(p.names) > maxCheckpoints { // the oldest one goes back to an unknown step
+			delete(p.steps, p.names[0])
+			p.names = p.names[1:]
+		}
 	case spec.EventUpdate, spec.EventUpdates:
 		maps.Copy(p.metrics, e.Metrics)
 		for _, name := range e.NotFinite {
 			delete(p.metrics, name) // an older value would pass for the newest one
 		}
 	}
-}
-
-// isUntold reports whether a checkpoint is newer than all those that agents have told of.
-// A rank may end between its save and the report on it: only the folder then has the
-// checkpoint. listed are the checkpoints of the folder, the newest one last.
-func (p *progress) isUntold(checkpoint string, listed []string) bool {
-	at := slices.Index(listed, checkpoint)
-	return at >= 0 && !slices.ContainsFunc(listed[at:], func(name string) bool {
-		_, told := p.steps[name]
-		return told
-	})
 }
 
 // goBack restores the progress of a checkpoint; "" is the start.
@@ -162,6 +156,23 @@ func (r *rendezvous) noteSaves(checkpoints []wire.Checkpoint) {
 		r.change.saved = true
 		r.noteSave(c)
 	}
+}
+
+// noteUntold notes the checkpoint that a generation begins from, where it is newer than all
+// those that agents have told of: a rank may end between its save and the report on it, and
+// the folder may have checkpoints of before the run. listed are the checkpoints of the folder,
+// the newest one last.
+func (r *rendezvous) noteUntold(checkpoint string, listed []string) {
+	at := slices.Index(listed, checkpoint)
+	told := func(name string) bool {
+		_, known := r.progress.steps[name]
+		return known
+	}
+	if checkpoint == "" || at < 0 || slices.ContainsFunc(listed[at:], told) {
+		return
+	}
+	r.losses = 0 // it is progress of the generation before
+	r.noteSave(wire.Checkpoint{Name: checkpoint, Step: -1})
 }
 
 // noteSave notes a checkpoint. Where its step is not known, it is the newest reported step.
