@@ -123,7 +123,6 @@ func (m *mapped) copyShort() {
 	if err != nil {
 		return
 	}
-	unix.Madvise(held, unix.MADV_HUGEPAGE) //nolint:errcheck // other pages do, too
 	if _, err := m.file.ReadAt(held, 0); err != nil {
 		unix.Munmap(held) //nolint:errcheck // it was mapped as it is
 		return

@@ -64,7 +64,7 @@ func (r *rendezvous) begin(workers, servers []*agent) {
 	members := append(slices.Clone(workers), servers...)
 	resume := commonCheckpoint(workers)
 	number := r.past.number + 1
-	r.noteUntold(resume, workers[0].ready.Checkpoints)
+	noteUntold(r, resume, workers[0].ready.Checkpoints)
 	if number > 1 {
 		r.progress.goBack(resume)
 		r.session.Note(spec.Event{Type: spec.EventRestore, Message: resume})

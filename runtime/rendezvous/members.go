@@ -134,7 +134,7 @@ func (r *rendezvous) takeResult(at session.Seat, a *agent, m *wire.Result) {
 // the present one.
 func (r *rendezvous) adopt(b wire.Begin) *generation {
 	if b.Generation > r.past.number {
-		r.noteUntold(b.Resume, []string{b.Resume})
+		noteUntold(r, b.Resume, []string{b.Resume})
 		r.note(event{number: b.Generation, restarts: b.Restarts, text: "is adopted"})
 		r.current = newGeneration(b.Generation, b.Groups, r.now())
 	}

@@ -154,7 +154,7 @@ func (r *rendezvous) noteSaves(checkpoints []wire.Checkpoint) {
 	for _, c := range checkpoints {
 		r.progressed(r.current)
 		r.change.saved = true
-		r.noteSave(c)
+		noteSave(r, c)
 	}
 }
 
@@ -162,7 +162,7 @@ func (r *rendezvous) noteSaves(checkpoints []wire.Checkpoint) {
 // those that agents have told of: a rank may end between its save and the report on it, and
 // the folder may have checkpoints of before the run. listed are the checkpoints of the folder,
 // the newest one last.
-func (r *rendezvous) noteUntold(checkpoint string, listed []string) {
+func noteUntold(r *rendezvous, checkpoint string, listed []string) {
 	at := slices.Index(listed, checkpoint)
 	told := func(name string) bool {
 		_, known := r.progress.steps[name]
@@ -172,11 +172,11 @@ func (r *rendezvous) noteUntold(checkpoint string, listed []string) {
 		return
 	}
 	r.losses = 0 // it is progress of the generation before
-	r.noteSave(wire.Checkpoint{Name: checkpoint, Step: -1})
+	noteSave(r, wire.Checkpoint{Name: checkpoint, Step: -1})
 }
 
 // noteSave notes a checkpoint. Where its step is not known, it is the newest reported step.
-func (r *rendezvous) noteSave(c wire.Checkpoint) {
+func noteSave(r *rendezvous, c wire.Checkpoint) {
 	if c.Step < 0 {
 		c.Step = r.progress.step
 	}
