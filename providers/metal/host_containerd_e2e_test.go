@@ -73,7 +73,7 @@ systemctl --quiet disable containerd`)
 	p.retaken("metal_host.node", m)
 	p.has(flat(p.ok("plan", "-replace=metal_host.node")), "containerd gets back what it had before: restarts containerd")
 	p.has(flat(p.ok("plan", "-destroy")), "containerd gets back what it had before: restarts containerd")
-	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's", "/etc/cni: it is containerd's")
+	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it belongs to containerd", "/etc/cni: it belongs to containerd")
 	unchanged(t, m, before, "content /var/lib/containerd/...", "file /var/lib/containerd/...", "folder /var/lib/containerd/...", "folder /etc/cni/...")
 }
 

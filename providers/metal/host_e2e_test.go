@@ -154,6 +154,6 @@ provider "metal" {
 	config("2.2.1")
 	p.has(p.apply(), `"2.1" -> "2.2.1"`, `containerd_package["version"]: package containerd.io: restarts containerd`)
 	p.settled()
-	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's", "; package containerd.io, cuda-toolkit-12-9 — left: ")
+	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it belongs to containerd", "; package containerd.io, cuda-toolkit-12-9 — left: ")
 	unchanged(t, m, before, "folder /var/lib/containerd/...")
 }
