@@ -16,17 +16,19 @@ import (
 // other shares from the other members. The server's mu guards it.
 type group struct {
 	wire.Group
-	n     int      // values of the vector
-	whole *vector  // the sums of the update that is under way, share by share; nil: there are none yet
-	here  []bool   // the shares that are in it, by member
-	left  int      // shares that are not
-	sent  *vector  // the newest sums: the others pull this member's share; nil: the next sums are under way
-	made  *version // that share as a frame
-	next  int64    // the version that an update with these sums makes
-	due   []bool   // the members that have not received it, as far as this one knows
-	owed  int      // how many they are
-	free  bell     // they are none
-	merge *merge   // the sums of this member's share that are made as they arrive; nil: they are not
+	n     int         // values of the vector
+	whole *vector     // the sums of the update that is under way, share by share; nil: there are none yet
+	here  []bool      // the shares that are in it, by member
+	left  int         // shares that are not
+	sent  *vector     // the newest sums: the others pull this member's share; nil: the next sums are under way
+	made  *version    // that share as a frame
+	next  int64       // the version that an update with these sums makes
+	norms []float64   // of the pieces of this member's share
+	told  [][]float64 // the norms that came with the shares of the others, by member
+	due   []bool      // the members that have not received it, as far as this one knows
+	owed  int         // how many they are
+	free  bell        // they are none
+	merge *merge      // the sums of this member's share that are made as they arrive; nil: they are not
 }
 
 // newGroup returns the group of a term that begins.
@@ -35,7 +37,8 @@ func newGroup(g *wire.Group, n int) *group {
 		return nil
 	}
 	members := len(g.Members)
-	return &group{Group: *g, n: n, here: make([]bool, members), left: members, due: make([]bool, members), free: make(bell)}
+	return &group{Group: *g, n: n, here: make([]bool, members), left: members, due: make([]bool, members), free: make(bell),
+		told: make([][]float64, members)}
 }
 
 // extendPatience gives another member of the group the time that it needs where it shares
@@ -132,10 +135,10 @@ func (g *group) arrived(member int) {
 	}
 }
 
-// publish lets the other members pull this member's share of the sums: each of them has
-// received the former ones.
-func (g *group) publish(next int64) {
-	g.sent, g.made, g.next = g.whole.hold(), new(version), next
+// publish lets the other members pull this member's share of the sums and its norms: each of
+// them has received the former ones.
+func (g *group) publish(r *sum, next int64) {
+	g.sent, g.made, g.next, g.norms = g.whole.hold(), new(version), next, r.ownNorms(g.n)
 	for i := range g.due {
 		g.due[i] = i != g.Mine
 	}
@@ -147,6 +150,7 @@ func (g *group) publish(next int64) {
 func (g *group) begin() {
 	g.whole, g.merge, g.left = nil, nil, len(g.Members)
 	clear(g.here)
+	clear(g.told)
 }
 
 // combine gives this member's share of the sums to the other members, and waits
@@ -162,7 +166,7 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 		g.begin()
 		return nil
 	}
-	g.publish(p.Version + 1)
+	g.publish(r, p.Version+1)
 	s.changed.ring()
 	for sent := false; g.left > 0 || !sent; sent = true {
 		changed, arrived := s.changed, s.arrived
@@ -190,6 +194,10 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 		}
 	}
 	r.whole = g.whole
+	for i, norms := range g.told {
+		from, to := g.Share(g.n, i)
+		r.takeNorms(from, to, norms)
+	}
 	g.begin()
 	return nil
 }
@@ -216,7 +224,7 @@ func (s *Server) shareFor(p wire.Pull, address string) (a pulled, known bool) {
 		return a, false
 	}
 	from, to := g.Share(g.n, g.Mine)
-	a.head.Version, a.head.From = g.next, from
+	a.head.Version, a.head.From, a.head.Norms = g.next, from, g.norms
 	a.held, a.values, a.made = g.sent.hold(), g.sent.v[from:to], g.made
 	return a, true
 }
@@ -306,27 +314,23 @@ func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Ro
 	if !awaitTurn(s, v.Term, v.Version, closed) || s.group == nil {
 		return nil
 	}
-	g, r, at := s.group, s.sum, s.version
+	g, at := s.group, s.version
 	for i := range g.Members {
 		from, to := g.Share(g.n, i)
 		if i == g.Mine || g.here[i] || from != v.From || to-from != values {
 			continue
 		}
-		room := &wire.Room{Into: g.open(s, i), Ends: cutShare(from, to), Here: func(int, int) {}}
-		if whole, pieces := g.whole.v, s.pieces; r != nil { // else this member's sums are not made yet
-			room.Here = func(a, b int) { r.findNorms(whole, pieces, from+a, from+b) }
-		}
-		room.Done = func() bool {
+		return &wire.Room{Into: g.open(s, i), Done: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.group != g || s.version != at {
 				return false
 			}
 			g.arrived(i)
+			g.told[i] = v.Norms
 			s.arrived.ring()
 			return true
-		}
-		return room
+		}}
 	}
 	return nil
 }

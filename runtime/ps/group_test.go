@@ -2,11 +2,14 @@ package ps
 
 import (
 	"io"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/optimizer"
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -133,5 +136,58 @@ func TestMemoryOfAMember(t *testing.T) {
 	}
 	if most < (3+2*slots)*n { // else the test does not count what it is about
 		t.Errorf("only %d values in memory", most)
+	}
+}
+
+// A member takes the squared norms of another member's share as they came with the sums, and
+// finds those of the other pieces: the norm has the bits of one that finds all itself. Norms
+// that are not of the share's pieces do not count.
+func TestNormsComeWithTheSums(t *testing.T) {
+	const n = 7*piece + 5
+	group := wire.Group{Members: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+	begin := func(mine int) *Server {
+		s, g := newServer(io.Discard), group
+		g.Mine = mine
+		vars := []model.Var{{Name: "w", Len: n}}
+		if a := restore(t, s, wire.Restore{Term: 3, To: n, Vars: vars, Recipe: recipe, Exact: true, Group: &g}, make([]float32, n)); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		return s
+	}
+	prepare := func(s *Server, values []float32, share *wire.Values) (norm float64, here []float64) {
+		from, to := s.group.Share(n, s.group.Mine)
+		a := Member{s}.Contribute(wire.Push{ID: 1, Exact: true, Weight: 3, Leaves: 1, Contribution: spec.Contribution{Term: 3}}, [][]float32{values[from:to]}, nil)
+		if a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		first, last := s.group.Share(n, 1-s.group.Mine)
+		share.Term, share.Version, share.From = 3, 1, first
+		room := Member{s}.Room(*share, last-first, t.Context().Done())
+		copy(room.Into, values[first:last])
+		room.Done()
+		a = s.prepare(t.Context(), wire.Prepare{Term: 3, Weight: 3, IDs: []int64{1}, Alone: &recipe})
+		pulled, _ := s.shareFor(wire.Pull{Term: 3, Version: 1}, group.Members[1-s.group.Mine])
+		return a.SquaredNorm, pulled.head.Norms
+	}
+	values := make([]float32, n)
+	fill(values, 3)
+	alone, norms := prepare(begin(1), values, new(wire.Values))
+	if len(norms) != 4 { // the share begins in the middle of a piece and ends with the vector
+		t.Fatalf("%d norms come with half of %d values, want 4", len(norms), n)
+	}
+	if both, _ := prepare(begin(0), values, &wire.Values{Norms: norms}); both != alone {
+		t.Errorf("the squared norm is %v, and %v where the other member's norms are taken", alone, both)
+	}
+	other := slices.Clone(norms)
+	other[0]++
+	if taken, _ := prepare(begin(0), values, &wire.Values{Norms: other}); taken == alone {
+		t.Error("norms that came with the sums are found again")
+	}
+	if taken, _ := prepare(begin(0), values, &wire.Values{Norms: other[1:]}); taken != alone {
+		t.Error("norms of other pieces count")
+	}
+	values[n-1] = float32(math.Inf(1))
+	if _, norms := prepare(begin(1), values, new(wire.Values)); norms != nil {
+		t.Errorf("norms that are not finite are sent: %v", norms)
 	}
 }

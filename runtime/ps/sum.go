@@ -1,6 +1,8 @@
 package ps
 
 import (
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/stokehq/stoke/runtime/engine"
@@ -109,11 +111,45 @@ func (r *sum) letGo(s *Server) {
 	}
 }
 
+// wholePieces returns the pieces [first, end) of a vector of n values that are whole in its
+// values [from, to).
+func wholePieces(from, to, n int) (first, end int) {
+	first, end = (from+piece-1)/piece, to/piece
+	if to == n {
+		end = (n + piece - 1) / piece
+	}
+	return first, max(first, end)
+}
+
 // findNorms finds the squared norms of the pieces that are whole in [from, to) of the vector.
 func (r *sum) findNorms(vector []float32, pieces [][]model.Var, from, to int) {
-	for i := (from + piece - 1) / piece; i < len(pieces) && min((i+1)*piece, len(vector)) <= to; i++ {
+	for i, end := wholePieces(from, to, len(vector)); i < end; i++ {
 		r.norms[i] = optimizer.SquaredNorm(vector[i*piece:min((i+1)*piece, len(vector))], r.weight, pieces[i])
 		r.counted[i] = true
+	}
+}
+
+// ownNorms returns the squared norms of the pieces of this member's share of n values, which
+// the other members need not find again; nil: JSON cannot carry them, or there are none.
+func (r *sum) ownNorms(n int) []float64 {
+	first, end := wholePieces(r.from, r.from+len(r.own), n)
+	for i := first; i < end; i++ {
+		if !r.counted[i] || math.IsInf(r.norms[i], 0) || math.IsNaN(r.norms[i]) {
+			return nil
+		}
+	}
+	return slices.Clone(r.norms[first:end])
+}
+
+// takeNorms takes the norms that another member has found of its share [from, to): they have
+// the bits that this member would find. Norms of other pieces are left out.
+func (r *sum) takeNorms(from, to int, norms []float64) {
+	first, end := wholePieces(from, to, len(r.values()))
+	if len(norms) != end-first {
+		return
+	}
+	for i, norm := range norms {
+		r.norms[first+i], r.counted[first+i] = norm, true
 	}
 }
 

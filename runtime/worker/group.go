@@ -286,7 +286,7 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if room == nil {
 		return m.conn.Skip(msg)
 	}
-	if err := m.conn.BodyParts(msg, room); err != nil {
+	if err := m.conn.Body(msg, room.Into); err != nil {
 		return err
 	}
 	room.Done() // if not, the update was decided, or connect has requested the sums of another term
