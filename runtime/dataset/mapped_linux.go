@@ -19,11 +19,11 @@ const mostMapped = 1 << 30
 // a system call. The file may be changed or cut meanwhile, as with any other read; a short one
 // is read once, into memory of the process.
 type mapped struct {
-	file *os.File
-	most int // bytes of the longest file that is copied
-	hold sync.Once
-	mu   sync.RWMutex
-	mem  []byte // its pages, or a copy of them; nil: it is closed
+	file  *os.File
+	short bool // it is copied when its first records are read
+	hold  sync.Once
+	mu    sync.RWMutex
+	mem   []byte // its pages, or a copy of them; nil: it is closed
 }
 
 // mostCopied is the size of the longest file that is copied to memory of the process when its
@@ -41,7 +41,7 @@ func mapFile(f *os.File, size int64) *mapped {
 	if err != nil {
 		return nil
 	}
-	return &mapped{file: f, most: mostCopied, mem: mem}
+	return &mapped{file: f, short: size <= mostCopied, mem: mem}
 }
 
 // remoteSystems are the file systems of other machines and of programs, by the numbers of
@@ -106,17 +106,13 @@ func (m *mapped) load(places []int64, size int) {
 }
 
 // isCopied reports whether all of the file is read with its first records.
-func (m *mapped) isCopied() bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return len(m.mem) <= m.most
-}
+func (m *mapped) isCopied() bool { return m.short }
 
 // copyShort copies a short file. Where it cannot be read, its pages stay: ReadAt reports it.
 func (m *mapped) copyShort() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mem == nil || len(m.mem) > m.most {
+	if m.mem == nil || !m.short {
 		return
 	}
 	held, err := unix.Mmap(-1, 0, len(m.mem), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

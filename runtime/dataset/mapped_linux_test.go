@@ -73,7 +73,7 @@ func TestMappedFileIsCut(t *testing.T) {
 	if s.mapped == nil {
 		t.Fatal("the file is not mapped")
 	}
-	s.mapped.most = 0 // as a longer file
+	s.mapped.short = false
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestPrefetch(t *testing.T) {
 	}
 	defer s.Close()
 	if s.mapped != nil {
-		s.mapped.most = 0 // as a longer file
+		s.mapped.short = false
 	}
 	if err := s.open.Sync(); err != nil {
 		t.Fatal(err)

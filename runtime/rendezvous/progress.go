@@ -171,7 +171,7 @@ func noteUntold(r *rendezvous, checkpoint string, listed []string) {
 	if checkpoint == "" || at < 0 || slices.ContainsFunc(listed[at:], told) {
 		return
 	}
-	r.losses = 0 // it is progress of the generation before
+	r.losses = 0 // the generation before made progress; before the first one it is 0 already
 	noteSave(r, wire.Checkpoint{Name: checkpoint, Step: -1})
 }
 
