@@ -328,7 +328,7 @@ func (r *runner) runJob(s *suite, env []string, j job) (again []string, detail s
 		pattern = s.only
 	}
 	began := time.Now()
-	t := r.start(s, env, j.pkg, program, pattern, s.parallel)
+	t := r.start(s, env, j.pkg, "", program, pattern, s.parallel)
 	seconds := fmt.Sprintf("%.1f s", time.Since(began).Seconds())
 	r.mu.Lock()
 	r.passed += t.passed
@@ -353,7 +353,7 @@ func (r *runner) runJob(s *suite, env []string, j job) (again []string, detail s
 			pattern = s.only
 		}
 		r.printf("again\t%s %s\n", importPath, name)
-		if !r.start(s, env, j.pkg, program, pattern, 1).ok {
+		if !r.start(s, env, j.pkg, "-again-"+name, program, pattern, 1).ok {
 			return again, importPath + " " + name
 		}
 		r.printf("FLAKY\t%s %s\n", importPath, name)

@@ -14,6 +14,7 @@ const small = `package p
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -22,6 +23,7 @@ func TestGood(t *testing.T) {}
 func TestBad(t *testing.T) {
 	if os.Getenv("BAD") != "" {
 		t.Run("part", func(t *testing.T) { t.Error("as told") })
+		t.Log(strings.Repeat("much more\n", 2000))
 	}
 }
 
@@ -113,8 +115,8 @@ func TestRun(t *testing.T) {
 		{"and then it has passed", machine, []string{"FLAKY=" + marker}, false, unchanged, ""},
 		{"a panic on a machine, which leaves tests unrun", machine, []string{"PANIC=" + marker}, true, failed, p + " TestPanic"},
 		{"on a machine a test that fails twice", machine, []string{"BAD=1"}, false, failed, p + " TestBad"},
-		{"nothing but skips", lab, nil, false, skipped, "every test skipped itself: p_test.go:25: there is not a lab"},
-		{"skips are not kept", lab, []string{"X=1"}, false, skipped, "every test skipped itself: p_test.go:25: there is not a lab"},
+		{"nothing but skips", lab, nil, false, skipped, "every test skipped itself: p_test.go:27: there is not a lab"},
+		{"skips are not kept", lab, []string{"X=1"}, false, skipped, "every test skipped itself: p_test.go:27: there is not a lab"},
 		{"a second flaky test of the run is too many, after two tries", machine, []string{"N=1", "FLAKY=" + marker}, true, failed, p + " TestFlaky"},
 	}
 	for _, test := range tests {
@@ -134,7 +136,8 @@ func TestRun(t *testing.T) {
 		if res.outcome != test.want || res.detail != test.detail {
 			t.Errorf("%s: %s %q, want %s %q; it printed\n%s", test.about, res.outcome, res.detail, test.want, test.detail, out)
 		}
-		if test.want == failed && !strings.Contains(out.String(), "FAIL\t"+p) {
+		part := strings.Contains(out.String(), "as told\n--- FAIL: TestBad/part")
+		if test.want == failed && (!strings.Contains(out.String(), "FAIL\t"+p) || part != strings.Contains(test.detail, "TestBad")) {
 			t.Errorf("%s: it printed\n%s", test.about, out)
 		}
 	}
@@ -144,6 +147,11 @@ func TestRun(t *testing.T) {
 	}
 	if _, _, day := r.cache.cost("partial"); day != "" {
 		t.Error("the cost of a part was kept")
+	}
+	for try, says := range map[string]string{"": "FAIL: TestFlaky", "-again-TestFlaky": "PASS: TestFlaky"} {
+		if log, err := os.ReadFile(r.cache.path("logs", "machine", "p"+try+".log")); err != nil || !strings.Contains(string(log), says) {
+			t.Errorf("the log of try %q: %v: want %q in\n%s", try, err, says, log)
+		}
 	}
 	if names := r.cache.flaky(); len(names) != 1 || !strings.HasSuffix(names[0], p+" TestFlaky") {
 		t.Errorf("the log of flaky tests has %q", names)

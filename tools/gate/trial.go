@@ -42,8 +42,9 @@ type event struct {
 }
 
 // start runs a program of tests in its package's folder and reads its events.
-// The whole output goes to a log; the output of tests that fail is printed.
-func (r *runner) start(s *suite, env []string, pkg, program, pattern string, parallel int) *trial {
+// The whole output goes to a log of its own, which is named after the package and the try;
+// the output of tests that fail is printed.
+func (r *runner) start(s *suite, env []string, pkg, try, program, pattern string, parallel int) *trial {
 	t := &trial{}
 	timeout := s.timeout
 	if timeout == 0 {
@@ -57,7 +58,7 @@ func (r *runner) start(s *suite, env []string, pkg, program, pattern string, par
 	if s.short {
 		args = append(args, "-test.short")
 	}
-	name := r.cache.path("logs", s.name, strings.ReplaceAll(pkg, "/", "-")+".log")
+	name := r.cache.path("logs", s.name, strings.ReplaceAll(pkg, "/", "-")+try+".log")
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		r.printf("%s\n", err)
 		return t
@@ -151,11 +152,18 @@ func reason(text string) string {
 	return ""
 }
 
-// tail is the end of a long output, which says what went wrong.
+// tail is the end of a long output, after the output before the first subtest that failed: the
+// subtests after it may have filled the end.
 func tail(text string) string {
-	const maxTail = 16 << 10
-	if len(text) > maxTail {
-		text = "…" + text[len(text)-maxTail:]
+	const maxTail, before = 16 << 10, 4 << 10
+	if len(text) <= maxTail {
+		return text
 	}
-	return text
+	cut, end := text[:len(text)-maxTail], text[len(text)-maxTail:]
+	failed := ""
+	if at := strings.Index(cut, "--- FAIL: "); at >= 0 {
+		line, _, _ := strings.Cut(cut[at:], "\n")
+		failed = "…" + cut[max(0, at-before):at] + line + "\n"
+	}
+	return failed + "…" + end
 }
