@@ -76,16 +76,6 @@ func (g *group) open(s *Server, member int) []float32 {
 	return g.whole.v[from:to:to]
 }
 
-// cutShare returns the ends of the parts of a share that are read at a time: some pieces of
-// the vector, so that their norms are found while they are in the processor's caches.
-func cutShare(from, to int) (ends []int) {
-	const part = 4 * piece
-	for end := (from/part + 1) * part; end < to; end += part {
-		ends = append(ends, end-from)
-	}
-	return append(ends, to-from)
-}
-
 // awaitTurn waits until the sums of the update that makes a version can be received or made:
 // the update before it is made, and its sums were sent to all members. So no sums are lost,
 // however far a member is behind the others: the earlier updates of that member do not depend
@@ -307,12 +297,12 @@ func (m Member) Contribute(p wire.Push, parts [][]float32, lent func()) wire.Ans
 // read, after it waited for their turn, unless closed is closed before; nil: they are not
 // needed. Done reports whether the update is still under way: sums of an update that was
 // decided meanwhile do not count for the next one.
-func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Room {
+func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) (into []float32, done func() (counts bool)) {
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !awaitTurn(s, v.Term, v.Version, closed) || s.group == nil {
-		return nil
+		return nil, nil
 	}
 	g, at := s.group, s.version
 	for i := range g.Members {
@@ -320,7 +310,7 @@ func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Ro
 		if i == g.Mine || g.here[i] || from != v.From || to-from != values {
 			continue
 		}
-		return &wire.Room{Into: g.open(s, i), Done: func() bool {
+		return g.open(s, i), func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.group != g || s.version != at {
@@ -330,9 +320,9 @@ func (m Member) Room(v wire.Values, values int, closed <-chan struct{}) *wire.Ro
 			g.told[i] = v.Norms
 			s.arrived.ring()
 			return true
-		}}
+		}
 	}
-	return nil
+	return nil, nil
 }
 
 // answer answers another member that begins to take part.

@@ -56,25 +56,25 @@ func TestSumsOfADecidedUpdateDoNotCount(t *testing.T) {
 	}
 	m := Member{s}
 	share := wire.Values{Term: 3, Version: 11, From: 2}
-	late := m.Room(share, 2, t.Context().Done())
+	late, lateDone := m.Room(share, 2, t.Context().Done())
 	if late == nil {
 		t.Fatal("sums that the update needs have no room")
 	}
 	if a := s.apply(wire.Apply{Term: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	if late.Done() {
+	if lateDone() {
 		t.Error("sums of a skipped update count for the next one")
 	}
 	share.Version = 12
-	next := m.Room(share, 2, t.Context().Done())
+	next, nextDone := m.Room(share, 2, t.Context().Done())
 	if next == nil {
 		t.Fatal("the sums of the next update have no room")
 	}
-	if &next.Into[0] == &late.Into[0] {
+	if &next[0] == &late[0] {
 		t.Error("the sums of two updates are read into the same memory")
 	}
-	if !next.Done() {
+	if !nextDone() {
 		t.Error("sums of the update that is under way do not count")
 	}
 }
@@ -106,16 +106,16 @@ func TestMemoryOfAMember(t *testing.T) {
 			}
 		}
 		count()
-		room := m.Room(wire.Values{Term: 3, Version: version + 1, From: n / members}, n/members, t.Context().Done())
+		room, done := m.Room(wire.Values{Term: 3, Version: version + 1, From: n / members}, n/members, t.Context().Done())
 		if room == nil {
 			t.Fatal("sums that the update needs have no room")
 		}
-		room.Done()
-		done := make(chan wire.Answer)
+		done()
+		prepared := make(chan wire.Answer)
 		go func() {
-			done <- s.prepare(t.Context(), wire.Prepare{Term: 3, Version: version, Weight: members, IDs: ids, Alone: &recipe})
+			prepared <- s.prepare(t.Context(), wire.Prepare{Term: 3, Version: version, Weight: members, IDs: ids, Alone: &recipe})
 		}()
-		if a := <-done; !a.Finite {
+		if a := <-prepared; !a.Finite {
 			t.Fatal(a)
 		}
 		count()
@@ -162,9 +162,9 @@ func TestNormsComeWithTheSums(t *testing.T) {
 		}
 		first, last := s.group.Share(n, 1-s.group.Mine)
 		share.Term, share.Version, share.From = 3, 1, first
-		room := Member{s}.Room(*share, last-first, t.Context().Done())
-		copy(room.Into, values[first:last])
-		room.Done()
+		room, done := Member{s}.Room(*share, last-first, t.Context().Done())
+		copy(room, values[first:last])
+		done()
 		a = s.prepare(t.Context(), wire.Prepare{Term: 3, Weight: 3, IDs: []int64{1}, Alone: &recipe})
 		pulled, _ := s.shareFor(wire.Pull{Term: 3, Version: 1}, group.Members[1-s.group.Mine])
 		return a.SquaredNorm, pulled.head.Norms

@@ -50,6 +50,17 @@ func beginMerge(s *Server, p wire.Push) *merge {
 	return m
 }
 
+// cutShare returns the ends of the parts of a contribution to this member's share that are read
+// at a time: some pieces of the vector, which are added up, and their norms found, while they are
+// in the processor's caches.
+func cutShare(from, to int) (ends []int) {
+	const part = 4 * piece
+	for end := (from/part + 1) * part; end < to; end += part {
+		ends = append(ends, end-from)
+	}
+	return append(ends, to-from)
+}
+
 // end ends a merge, whose contribution has come or is lost. It reports whether the sum counts.
 func (m *merge) end(s *Server, came bool) bool {
 	s.mu.Lock()

@@ -7,7 +7,8 @@ import (
 )
 
 // piece is how many values are worked on at a time. It is fixed, so that what
-// is added up over pieces is the same on any number of cores.
+// is added up over pieces is the same on any number of cores, and with the norms that
+// other members send (wire.Values).
 const piece = 1 << 15
 
 // perCore is for how many values, of all workers' pushes of an update together,

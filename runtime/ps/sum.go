@@ -129,8 +129,9 @@ func (r *sum) findNorms(vector []float32, pieces [][]model.Var, from, to int) {
 	}
 }
 
-// ownNorms returns the squared norms of the pieces of this member's share of n values, which
-// the other members need not find again; nil: JSON cannot carry them, or there are none.
+// ownNorms returns the squared norms of the pieces that are whole in this member's share of a
+// vector of n values: the other members need not find them. It returns nil where one of them is
+// not finite, which JSON cannot carry.
 func (r *sum) ownNorms(n int) []float64 {
 	first, end := wholePieces(r.from, r.from+len(r.own), n)
 	for i := first; i < end; i++ {
@@ -142,7 +143,7 @@ func (r *sum) ownNorms(n int) []float64 {
 }
 
 // takeNorms takes the norms that another member has found of its share [from, to): they have
-// the bits that this member would find. Norms of other pieces are left out.
+// the bits that this member would find. Without one for each piece it takes none, and finds them.
 func (r *sum) takeNorms(from, to int, norms []float64) {
 	first, end := wholePieces(from, to, len(r.values()))
 	if len(norms) != end-first {

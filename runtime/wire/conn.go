@@ -363,9 +363,8 @@ func (c *Conn) readValues(m *Message, into []float32) error {
 // is in the processor's caches.
 type Room struct {
 	Into []float32
-	Ends []int                // of the parts; they rise to the length of Into
-	Here func(from, to int)   // is called once a part has come
-	Done func() (counts bool) // is called by the reader of the message, once all parts have
+	Ends []int              // of the parts; they rise to the length of Into
+	Here func(from, to int) // is called once a part has come
 }
 
 // BodyParts is Body for a room.

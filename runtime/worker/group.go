@@ -31,9 +31,9 @@ type Holder interface {
 	// the only part where it is, and calls lent in the end.
 	Contribute(p wire.Push, parts [][]float32, lent func()) wire.Answer
 	// Room returns where the sums of another member's share belong, once the holder has made
-	// the update before; nil: they are not needed, or closed was closed. The room's Done
-	// reports whether the update is still under way.
-	Room(v wire.Values, values int, closed <-chan struct{}) *wire.Room
+	// the update before; nil: they are not needed, or closed was closed. The caller calls done
+	// once they have come; it reports whether the update is still under way.
+	Room(v wire.Values, values int, closed <-chan struct{}) (into []float32, done func() (counts bool))
 	// Reside names the replica where the holder makes the updates while the group has
 	// one member; nil: none. Parameters that another replica had before are copied from
 	// there first: they are lost with an error.
@@ -279,17 +279,18 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := msg.Decode(&v); err != nil {
 		return err
 	}
-	var room *wire.Room
+	var into []float32
+	var done func() bool
 	if v.Refused == "" {
-		room = g.holder.Room(v, msg.Values, m.conn.Closed())
+		into, done = g.holder.Room(v, msg.Values, m.conn.Closed())
 	}
-	if room == nil {
+	if into == nil {
 		return m.conn.Skip(msg)
 	}
-	if err := m.conn.Body(msg, room.Into); err != nil {
+	if err := m.conn.Body(msg, into); err != nil {
 		return err
 	}
-	room.Done() // if not, the update was decided, or connect has requested the sums of another term
+	done() // if not, the update was decided, or connect has requested the sums of another term
 	return nil
 }
 

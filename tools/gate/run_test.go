@@ -137,6 +137,13 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %s %q, want %s %q; it printed\n%s", test.about, res.outcome, res.detail, test.want, test.detail, out)
 		}
 		part := strings.Contains(out.String(), "as told\n--- FAIL: TestBad/part")
+		if test.want == flaky {
+			for try, says := range map[string]string{"": "FAIL: TestFlaky", "-again-TestFlaky": "PASS: TestFlaky"} {
+				if log, err := os.ReadFile(r.cache.path("logs", "machine", "p"+try+".log")); err != nil || !strings.Contains(string(log), says) {
+					t.Errorf("the log of try %q: %v: want %q in\n%s", try, err, says, log)
+				}
+			}
+		}
 		if test.want == failed && (!strings.Contains(out.String(), "FAIL\t"+p) || part != strings.Contains(test.detail, "TestBad")) {
 			t.Errorf("%s: it printed\n%s", test.about, out)
 		}
@@ -147,11 +154,6 @@ func TestRun(t *testing.T) {
 	}
 	if _, _, day := r.cache.cost("partial"); day != "" {
 		t.Error("the cost of a part was kept")
-	}
-	for try, says := range map[string]string{"": "FAIL: TestFlaky", "-again-TestFlaky": "PASS: TestFlaky"} {
-		if log, err := os.ReadFile(r.cache.path("logs", "machine", "p"+try+".log")); err != nil || !strings.Contains(string(log), says) {
-			t.Errorf("the log of try %q: %v: want %q in\n%s", try, err, says, log)
-		}
 	}
 	if names := r.cache.flaky(); len(names) != 1 || !strings.HasSuffix(names[0], p+" TestFlaky") {
 		t.Errorf("the log of flaky tests has %q", names)

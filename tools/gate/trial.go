@@ -59,6 +59,11 @@ func (r *runner) start(s *suite, env []string, pkg, try, program, pattern string
 		args = append(args, "-test.short")
 	}
 	name := r.cache.path("logs", s.name, strings.ReplaceAll(pkg, "/", "-")+try+".log")
+	if again, _ := filepath.Glob(strings.TrimSuffix(name, ".log") + "-again-*"); try == "" {
+		for _, old := range again {
+			_ = os.Remove(old)
+		}
+	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		r.printf("%s\n", err)
 		return t
@@ -156,14 +161,18 @@ func reason(text string) string {
 // subtests after it may have filled the end.
 func tail(text string) string {
 	const maxTail, before = 16 << 10, 4 << 10
-	if len(text) <= maxTail {
+	last := len(text) - maxTail
+	if last <= 0 {
 		return text
 	}
-	cut, end := text[:len(text)-maxTail], text[len(text)-maxTail:]
-	failed := ""
-	if at := strings.Index(cut, "--- FAIL: "); at >= 0 {
-		line, _, _ := strings.Cut(cut[at:], "\n")
-		failed = "…" + cut[max(0, at-before):at] + line + "\n"
+	at := strings.Index(text, "\n--- FAIL: ")
+	from := max(0, at-before)
+	switch {
+	case at < 0 || from >= last:
+		return "…" + text[last:]
+	case at >= last:
+		return "…" + text[from:]
 	}
-	return failed + "…" + end
+	line, _, _ := strings.Cut(text[at+1:], "\n")
+	return "…" + text[from:at+1] + line + "\n…" + text[last:]
 }
