@@ -226,9 +226,8 @@ type Values struct {
 	Refused string `json:"refused,omitempty"` // why there are none
 	Version int64  `json:"version"`
 	From    int    `json:"from"` // offset of the span in the flat vector
-	// Norms are, with the sums of a member's share, the squared norms of the pieces of 32,768
-	// values of the vector that are whole in it, in their order. Where they are missing, the
-	// receiver finds them: JSON cannot carry norms that are not finite.
+	// Norms are, with the sums of a member's share, the squared norms of its whole pieces of 32,768
+	// values. Where they are missing, the receiver finds them: JSON carries only finite ones.
 	Norms []float64 `json:"norms,omitempty"`
 }
 
