@@ -124,7 +124,7 @@ func (w *workspace) kill(m *lab.Machine, text string, args ...string) {
 // says checks that all texts are in what stoke said.
 func (w *workspace) says(out string, texts ...string) {
 	w.t.Helper()
-	flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
+	flat := unwrapped(out)
 	for _, text := range texts {
 		if !strings.Contains(flat, text) {
 			w.t.Errorf("%q is missing in:\n%s", text, out)

@@ -47,12 +47,7 @@ func (d *driverProject) refuses(parts ...string) {
 	if status == 0 {
 		d.t.Errorf("a plan that should be refused:\n%s", out)
 	}
-	d.has(unwrapped(out), parts...)
-}
-
-// unwrapped undoes what the view does to long lines.
-func unwrapped(s string) string {
-	return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(s)), " ")
+	d.has(out, parts...)
 }
 
 // TestGPUDriver goes through a driver's life as people see it.

@@ -146,10 +146,15 @@ func (p *project) differs() string {
 	return out
 }
 
+// unwrapped undoes what the view does to long lines.
+func unwrapped(s string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(s)), " ")
+}
+
 // has fails unless text has all parts, which a frame may have wrapped.
 func (p *project) has(text string, parts ...string) {
 	p.t.Helper()
-	flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "│", " ")), " ")
+	flat := unwrapped(text)
 	for _, part := range parts {
 		if !strings.Contains(text, part) && !strings.Contains(flat, part) {
 			p.t.Errorf("%q is not in:\n%s", part, text)
