@@ -160,7 +160,7 @@ save() {
 workers() {
 	local file words
 	for file in /proc/[0-9]*/cmdline; do
-		mapfile -d '' -t words <"$file" 2>/dev/null || continue
+		mapfile -d '' -t words 2>/dev/null <"$file" || continue # in this order, bash is silent about a process that has ended
 		case "${words[*]:-}" in *"stoke-trainer-gpu worker"*)
 			file=${file#/proc/}
 			echo "${file%/cmdline}"
